@@ -17,7 +17,9 @@ report = JUnitXml.fromfile(str(run / "junit.xml"))
 suites = list(report)
 cases = [case for suite in suites for case in suite]
 properties = {one.name: one.value for suite in suites for one in suite.properties()}
-print(f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, {report.errors} errors")
+print(
+    f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, {report.errors} errors"
+)
 assert verdict["verdict"] == "PASS", verdict["violations"] + verdict["unjudged"]
 assert report.failures == report.errors == 0
 assert [case.name for case in cases] == [check["id"] for check in verdict["checks"]]

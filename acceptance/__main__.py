@@ -23,7 +23,11 @@ def _import_own() -> None:
 
     Sessions are started so from the beginning (see `acceptance.session.context`).
     """
-    stray = {Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    stray = {
+        Path(entry).absolute()
+        for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if entry
+    }
     stray |= set() if sys.flags.safe_path else {Path.cwd()}
     sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() not in stray]
 
@@ -34,12 +38,16 @@ def _streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+            os.open(
+                os.devnull, os.O_RDWR
+            )  # takes the lowest number that is free, which is this one
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a locale without our letters must not end a run
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a locale without our letters must not end a run
 
 
 def _say(text: str) -> None:
@@ -90,7 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pass
     except OSError as error:
         what = error.filename or "a file"
-        _say(f"{what}: cannot be read or written ({error.strerror or error}): mend that, then start again")
+        _say(
+            f"{what}: cannot be read or written ({error.strerror or error}): mend that, then start again"
+        )
     except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"

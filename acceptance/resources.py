@@ -44,6 +44,8 @@ def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> S
     try:
         return msgspec.convert(_parsed(regular_file.read(path, regular_file.SMALL_RECORD)), shape)
     except OSError as refusal:
-        raise error(f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again") from refusal
+        raise error(
+            f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"
+        ) from refusal
     except ValueError as refusal:  # what is no UTF-8, no TOML, or of another shape
         raise error(f"{path.name}: {refusal}") from refusal

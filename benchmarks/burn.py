@@ -37,9 +37,7 @@ FORMATS = "f64,f32,tf32,f16,bf16,f8,i8"
 SETTLE_S = 1.0
 COMPARE_S = 3.0
 RATE = {"float": 50.0, "tensor": 350.0, "double": 50.0}  # TFLOP/s, for the size of its ring alone
-HEAD = (
-    f"{'load':<10} {'format':<7} {'products':<9} {'TFLOP/s':>8} {'ratio':>7} {'W':>6} {'MHz':>6} {'degC':>5}  verified"
-)
+HEAD = f"{'load':<10} {'format':<7} {'products':<9} {'TFLOP/s':>8} {'ratio':>7} {'W':>6} {'MHz':>6} {'degC':>5}  verified"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,9 @@ def burn_of_others(mode: Mode, seconds: int, free_mb: int) -> Course:
     begin = boot_s()
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     output = gpu_burn.parse(f"{done.stdout}\n{done.stderr}")
-    rate, compares = (output.reading(name)["gpu0"] for name in ("gpu_burn_rate", "gpu_burn_compares"))
+    rate, compares = (
+        output.reading(name)["gpu0"] for name in ("gpu_burn_rate", "gpu_burn_compares")
+    )
     # It begins with the matrices, and ends with half a minute of waiting; what it did not compare in the end it never does.
     told = f"all but the first of each of {compares:.0f} rings"
     return Course("gpu-burn", mode, "compared", begin + 5.0, begin + seconds, rate, told)
@@ -92,7 +92,13 @@ def burn_of_ours(seconds: float) -> list[Course]:
     (courses,) = (table for table in output.tables if table.name == "burn_courses")
     return [
         Course(
-            "burn", str(name), str(kind), float(begin), float(end), float(rate), "all" if kind == "verified" else "none"
+            "burn",
+            str(name),
+            str(kind),
+            float(begin),
+            float(end),
+            float(rate),
+            "all" if kind == "verified" else "none",
         )
         for name, kind, begin, end, rate in courses.rows
     ]
@@ -107,7 +113,8 @@ def line(course: Sequence[Course], history: GpuHistory, plain: float | None) -> 
     ]
     assert points, "the watch took no sample meanwhile"
     power, clock, heat = (
-        statistics.mean(values[name] for values in points) for name in ("power_w", "sm_clock_mhz", "temperature_c")
+        statistics.mean(values[name] for values in points)
+        for name in ("power_w", "sm_clock_mhz", "temperature_c")
     )
     first, rate = course[0], statistics.mean(one.rate for one in course)
     ratio = f"{rate / plain:7.4f}" if plain is not None else " " * 7
@@ -122,7 +129,9 @@ def measured(
     context = folder / "context.json"
     watched = gpu_supervisor.due_targets(inventory, [gpu.name])
     assert watched, "NVML does not answer for the GPU, so it cannot be watched"
-    context.write_bytes(msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", watched, kernel_log=True)))
+    context.write_bytes(
+        msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", watched, kernel_log=True))
+    )
     with subprocess.Popen(gpu_supervisor.argv(context)) as watch:
         courses: list[Course] = []
         if shutil.which("gpu-burn"):
@@ -138,8 +147,12 @@ def measured(
 
 def main() -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="The burn beside gpu-burn and beside unverified products.")
-    parser.add_argument("--seconds", type=float, default=84.0, help="of our burn, all formats, verified and plain")
+    parser = argparse.ArgumentParser(
+        description="The burn beside gpu-burn and beside unverified products."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=84.0, help="of our burn, all formats, verified and plain"
+    )
     parser.add_argument("--gpu-burn-seconds", type=int, default=20, help="of gpu-burn, each mode")
     options = parser.parse_args()
     try:
@@ -162,7 +175,9 @@ def main() -> int:
         groups.setdefault((one.load, one.format, one.products), []).append(one)
     for (load, name, products), group in groups.items():
         plain = groups.get((load, name, "plain"))
-        beside = statistics.mean(one.rate for one in plain) if plain and products == "verified" else None
+        beside = (
+            statistics.mean(one.rate for one in plain) if plain and products == "verified" else None
+        )
         print(line(group, history, beside))
     return 0
 

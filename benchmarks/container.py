@@ -25,15 +25,28 @@ def first_check_s(station: str) -> float:
     """Seconds between the last check on the host and the first one at the station."""
     machine = resources.locate("machines") / "cpu-only.toml"
     with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as folder:
-        argv = [sys.executable, "-m", "acceptance", "accept", "--machine", str(machine), "--profile", "smoke"]
+        argv = [
+            sys.executable,
+            "-m",
+            "acceptance",
+            "accept",
+            "--machine",
+            str(machine),
+            "--profile",
+            "smoke",
+        ]
         argv += ["--only", "kernel_log,gpu,memory.bandwidth", "--station", station, "--out", folder]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
         entries = reader.read(Path(folder) / "latest").entries
     ends = [
-        one.boot_s for one in entries if isinstance(one.body, CheckEnded) and one.segment == "journal-host-before.jsonl"
+        one.boot_s
+        for one in entries
+        if isinstance(one.body, CheckEnded) and one.segment == "journal-host-before.jsonl"
     ]
     starts = [
-        one.boot_s for one in entries if isinstance(one.body, CheckStarted) and one.segment == "journal-load.jsonl"
+        one.boot_s
+        for one in entries
+        if isinstance(one.body, CheckStarted) and one.segment == "journal-load.jsonl"
     ]
     return min(starts) - max(ends)
 
@@ -58,13 +71,17 @@ def main() -> int:
         return 0
     image = [sys.executable, "-m", "acceptance.station.image"]
     had = timed(image)
-    print(f"image                 {timed(image):.2f} s when it is here (this call's first: {had:.0f} s)")
+    print(
+        f"image                 {timed(image):.2f} s when it is here (this call's first: {had:.0f} s)"
+    )
     if options.cold:
         with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as folder:
             subprocess.run([*image, "--context", folder], check=True)
             recipe = ["docker", "build", "--no-cache", "-f", f"{folder}/containers/Dockerfile"]
             bases = [f"--build-arg={name}=rigproof-base:trixie" for name in ("BASE", "TOOLS_BASE")]
-            print(f"image, cold           {timed([*recipe, *bases, folder]):.0f} s on the bootstrapped base")
+            print(
+                f"image, cold           {timed([*recipe, *bases, folder]):.0f} s on the bootstrapped base"
+            )
     inside, outside = first_check_s("docker"), first_check_s("host")
     print(
         f"start to first check  {inside:.2f} s in a container, {outside:.2f} s in place, ratio {inside / outside:.1f}"

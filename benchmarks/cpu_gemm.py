@@ -49,7 +49,9 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
 
     def rate(*, verified: bool) -> float:
         check = comparison if verified else lambda _turn: None
-        products, took = run_loop(time.monotonic() + seconds, lambda turn: multiply(turn, result), check)
+        products, took = run_loop(
+            time.monotonic() + seconds, lambda turn: multiply(turn, result), check
+        )
         return products * 2 * size**3 / took / 1e9
 
     rate(verified=True)  # warm

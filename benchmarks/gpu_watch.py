@@ -51,7 +51,9 @@ def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, 
     folder.mkdir()
     due = gpu_supervisor.due_targets(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
-    context.write_bytes(msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True)))
+    context.write_bytes(
+        msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True))
+    )
     segment = folder / reader.GPU_TELEMETRY
     with subprocess.Popen(gpu_supervisor.argv(context)) as process:
         while not segment.exists():
@@ -92,19 +94,29 @@ def main() -> int:
     spans, periods = [], []
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "load"
-        with output.open("w") as file, subprocess.Popen([sys.executable, "-c", LOAD], stdout=file) as load:
+        with (
+            output.open("w") as file,
+            subprocess.Popen([sys.executable, "-c", LOAD], stdout=file) as load,
+        ):
             time.sleep(SETTLE_S)
             for number in range(options.pairs):
                 bare = time.monotonic()
                 time.sleep(options.seconds)
                 until = time.monotonic()
-                began, ended, period = watched(inventory, Path(folder) / str(number), options.seconds)
+                began, ended, period = watched(
+                    inventory, Path(folder) / str(number), options.seconds
+                )
                 spans.append((bare, until, began, ended))
                 periods.append(period)
             load.terminate()
-        lines = [line.split() for line in output.read_text().splitlines()[:-1]]  # the last may be torn
+        lines = [
+            line.split() for line in output.read_text().splitlines()[:-1]
+        ]  # the last may be torn
     batches = [(float(first), float(last)) for first, last in lines]
-    ratios = [rate(batches, began, ended) / rate(batches, bare, until) for bare, until, began, ended in spans]
+    ratios = [
+        rate(batches, began, ended) / rate(batches, bare, until)
+        for bare, until, began, ended in spans
+    ]
     told = f"{statistics.median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f} in {len(ratios)} pairs)"
     print(
         f"load with the watch over the GPUs / without: {told}, aim 0.995; a sample every {statistics.median(periods):.3f} s"

@@ -64,7 +64,9 @@ def timed(environment: Mapping[str, str], *argv: str, runs: int = RUNS) -> Took:
     took = []
     for _ in range(runs):
         began, used = time.monotonic(), processor_s()
-        subprocess.run([sys.executable, *argv], check=True, stdout=subprocess.DEVNULL, env=environment)
+        subprocess.run(
+            [sys.executable, *argv], check=True, stdout=subprocess.DEVNULL, env=environment
+        )
         took.append((time.monotonic() - began, processor_s() - used))
     return Took(min(wall for wall, _ in took), min(cpu for _, cpu in took))
 
@@ -72,7 +74,9 @@ def timed(environment: Mapping[str, str], *argv: str, runs: int = RUNS) -> Took:
 def say(what: str, wall_s: float, told: str, pytest: Took, target_s: float | None = None) -> None:
     """One figure, its share of the target, and how it stands to `import pytest`."""
     share = f"; {wall_s / target_s:.2f} of {target_s:g} s" if target_s else ""
-    print(f"{what:<20} {wall_s:.3f} s ({told}){share}; {wall_s / pytest.wall_s:.1f} x import pytest")
+    print(
+        f"{what:<20} {wall_s:.3f} s ({told}){share}; {wall_s / pytest.wall_s:.1f} x import pytest"
+    )
 
 
 @dataclass(slots=True)
@@ -103,7 +107,9 @@ def sessions(root: int) -> list[int]:
     return found
 
 
-def accept(environment: Mapping[str, str], profile: str, out: Path) -> tuple[float, int, Cost, list[Cost]]:
+def accept(
+    environment: Mapping[str, str], profile: str, out: Path
+) -> tuple[float, int, Cost, list[Cost]]:
     """Run accept: wall seconds, exit code, and what supervisor and sessions took."""
     argv = [sys.executable, "-m", "acceptance", "accept", "--machine", str(MACHINE)]
     argv += ["--profile", profile, "--station", "host", "--out", str(out)]
@@ -123,13 +129,17 @@ def start(environment: Mapping[str, str]) -> Took:
     """Print what it takes to begin; returns `import pytest`, which the rest stands beside."""
     bare = timed(environment, "-c", "pass")
     pytest = timed(environment, "-c", "import pytest").beside(bare)
-    imports = timed(environment, "-c", "import acceptance.__main__, acceptance.cli.accept").beside(bare)
+    imports = timed(environment, "-c", "import acceptance.__main__, acceptance.cli.accept").beside(
+        bare
+    )
     version = timed(environment, "-m", "acceptance", "--version")
     plan = ["-m", "acceptance", "plan", "--machine", str(MACHINE)]
     first = timed(environment, *plan, runs=1)
     planned = timed(environment, *plan)
     told = "{:.3f} s of processor".format
-    print(f"{'import pytest':<20} {pytest.wall_s:.3f} s ({told(pytest.cpu_s)}) beside python's own {bare.wall_s:.3f} s")
+    print(
+        f"{'import pytest':<20} {pytest.wall_s:.3f} s ({told(pytest.cpu_s)}) beside python's own {bare.wall_s:.3f} s"
+    )
     say("import of a run", imports.wall_s, told(imports.cpu_s), pytest, IMPORT_S)
     say("plan", planned.wall_s, told(planned.cpu_s), pytest, PLAN_S)
     say("  the first time", first.wall_s, told(first.cpu_s), pytest)
@@ -143,13 +153,17 @@ def run(environment: Mapping[str, str], profile: str, pytest: Took) -> None:
         wall, code, supervisor, others = accept(environment, profile, Path(folder))
         entries = reader.read(Path(folder) / "latest").entries
     loads = [
-        entry.body for entry in entries if isinstance(entry.body, ToolRan) and entry.segment == "journal-load.jsonl"
+        entry.body
+        for entry in entries
+        if isinstance(entry.body, ToolRan) and entry.segment == "journal-load.jsonl"
     ]
     checks = sum(isinstance(entry.body, CheckStarted) for entry in entries)
     ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
     # The programs of the burn run side by side: the longest of them is what the machine was busy with.
     together = [load.seconds for load in loads if load.check == TOGETHER]
-    busy = sum(load.seconds for load in loads if load.check != TOGETHER) + max(together, default=0.0)
+    busy = sum(load.seconds for load in loads if load.check != TOGETHER) + max(
+        together, default=0.0
+    )
     own_s = supervisor.cpu_s + sum(one.cpu_s for one in others)
     told = f"{wall:.2f} s - {busy:.2f} s in {len(loads)} loads; {own_s:.1f} s of processor"
     say("harness cost", wall - busy, told, pytest, COST_S)
@@ -165,10 +179,20 @@ def main() -> int:
     parser.add_argument("--profile", default="smoke")
     options = parser.parse_args()
     # As `make` leaves it behind, whatever has been edited since.
-    compiled = ["-I", "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", str(ROOT / "acceptance")]
+    compiled = [
+        "-I",
+        "-m",
+        "compileall",
+        "-q",
+        "--invalidation-mode",
+        "checked-hash",
+        str(ROOT / "acceptance"),
+    ]
     subprocess.run([sys.executable, *compiled], check=True)
     with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as cache:
-        environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+        environment = {
+            name: text for name, text in os.environ.items() if not name.startswith("PYTHON")
+        }
         environment["XDG_CACHE_HOME"] = cache
         run(environment, options.profile, start(environment))
     return 0

@@ -29,7 +29,16 @@ from acceptance.history.store import Store
 
 QUESTION_S, JUDGEMENT_S = 0.1, 2.0
 FIRST_DAY = 20_000.0
-NAMES = ("gemm_bf16", "gemm_f64", "copy_h2d", "copy_d2h", "p2p_write", "memory_read", "gpu_temperature", "burn_rate")
+NAMES = (
+    "gemm_bf16",
+    "gemm_f64",
+    "copy_h2d",
+    "copy_d2h",
+    "p2p_write",
+    "memory_read",
+    "gpu_temperature",
+    "burn_rate",
+)
 UNITS = ("TFLOP/s", "TFLOP/s", "GB/s", "GB/s", "GB/s", "GB/s", "degC", "TFLOP/s")
 ERA = Era((("driver", "580.159.04"), ("profile", "nightly"), ("station", "docker")))
 
@@ -37,7 +46,13 @@ ERA = Era((("driver", "580.159.04"), ("profile", "nightly"), ("station", "docker
 def lines(count: int) -> list[SeriesKey]:
     """So many measurements, as those of a board of eight cards."""
     return [
-        SeriesKey("gpu.load", f"{NAMES[n % 8]}_{n // 64}", f"gpu{n // 8 % 8}", UNITS[n % 8], f"GPU-{n // 8 % 8:036d}")
+        SeriesKey(
+            "gpu.load",
+            f"{NAMES[n % 8]}_{n // 64}",
+            f"gpu{n // 8 % 8}",
+            UNITS[n % 8],
+            f"GPU-{n // 8 % 8:036d}",
+        )
         for n in range(count)
     ]
 
@@ -45,8 +60,25 @@ def lines(count: int) -> list[SeriesKey]:
 def night(number: int, measured: Sequence[SeriesKey]) -> Night:
     """A night whose every measurement is 100."""
     figures = tuple(NightMeasurement(line, 100.0) for line in measured)
-    told = ("machine-1", "2026-01-01T02:00:00.000Z", FIRST_DAY + number, 500.0, "nightly", "full", "PASS")
-    return Night(f"2026-01-01T02-00-00Z-{number:05}", *told, False, False, None, ERA, {"gpu0": "GPU-0"}, figures)  # type: ignore[arg-type]
+    told = (
+        "machine-1",
+        "2026-01-01T02:00:00.000Z",
+        FIRST_DAY + number,
+        500.0,
+        "nightly",
+        "full",
+        "PASS",
+    )
+    return Night(
+        f"2026-01-01T02-00-00Z-{number:05}",
+        *told,
+        False,
+        False,
+        None,
+        ERA,
+        {"gpu0": "GPU-0"},
+        figures,
+    )  # type: ignore[arg-type]
 
 
 def build(path: Path, nights: int, measured: Sequence[SeriesKey]) -> None:
@@ -55,9 +87,7 @@ def build(path: Path, nights: int, measured: Sequence[SeriesKey]) -> None:
     with Store.open(path) as store:
         store.add(night(1, measured))
         with store.transaction() as connection:
-            columns = (
-                "run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts"
-            )
+            columns = "run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts"
             connection.executemany(
                 f"INSERT INTO night ({columns}) SELECT ?, ?, utc, ?, seconds, profile, scope, verdict, 0, 0, NULL, era, parts"
                 " FROM night WHERE seq = 1",
@@ -86,7 +116,9 @@ def timed(what: str, aim_s: float, ask: Callable[[], object]) -> None:
 
 def judgement(store: Store) -> None:
     """Everything that tonight's values are held against, from the store to a `Past` each."""
-    book = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+    book = drift_rules.read(
+        resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+    )
     nights = book.sheet.nights
     found = queries.night_values(store, ERA.key, first=nights.recent, last=nights.known)
     today = FIRST_DAY + 20_000
@@ -135,7 +167,11 @@ def main() -> int:
                 QUESTION_S,
                 lambda: queries.night_values(store, ERA.key, first=0, last=120),
             )
-            timed("all that one night is held against, remembered", JUDGEMENT_S, lambda: judgement(store))
+            timed(
+                "all that one night is held against, remembered",
+                JUDGEMENT_S,
+                lambda: judgement(store),
+            )
             timed("the structure of the whole file checked", 2.0, store.check)
             counter = iter(range(options.nights + 1, options.nights + 9))
             timed("a night added", QUESTION_S, lambda: store.add(night(next(counter), measured)))

@@ -72,13 +72,18 @@ def main() -> int:
             )
             took = time.monotonic() - began
             peak_kib, cpu_s = map(float, done.stdout.split())
-            page_mb, memory_mb = (folder / "report.html").stat().st_size / 1e6, peak_kib * 1024 / 1e6
+            page_mb, memory_mb = (
+                (folder / "report.html").stat().st_size / 1e6,
+                peak_kib * 1024 / 1e6,
+            )
         limit_s = LIMITS_S.get(hours)
         share = f", {took / limit_s:.2f} of {limit_s:g} s" if limit_s else ""
         print(
             f"page of 8 GPUs x {hours} h   {took:.2f} s{share} ({cpu_s:.2f} s of processor), from {journal_mb:.0f} MB of journal"
         )
-        print(f"  peak memory         {memory_mb:.0f} MB, {memory_mb / MEMORY_MB:.2f} of {MEMORY_MB:g} MB")
+        print(
+            f"  peak memory         {memory_mb:.0f} MB, {memory_mb / MEMORY_MB:.2f} of {MEMORY_MB:g} MB"
+        )
         print(f"  size                {page_mb:.2f} MB, {page_mb / PAGE_MB:.2f} of {PAGE_MB:g} MB")
     return 0
 

@@ -60,13 +60,21 @@ print("torch", torch.__version__, "CUDA", torch.version.cuda)
 
 def proofs(python: str) -> list[Proof]:
     """Every program of the image. The samples also start without a driver, and say that there is none."""
-    no_driver = r"(driver version is insufficient|no CUDA-capable device|cudaGetDeviceCount returned)"
+    no_driver = (
+        r"(driver version is insufficient|no CUDA-capable device|cudaGetDeviceCount returned)"
+    )
     return [
         Proof("gpu-burn", ("gpu-burn", "-h"), r"Usage: ", "gpu-burn", (0, 1)),
         Proof("nvbandwidth", ("nvbandwidth", "--help"), r"nvbandwidth", "nvbandwidth"),
         Proof("deviceQuery", ("deviceQuery",), no_driver, "deviceQuery", (0, 1)),
         Proof("bandwidthTest", ("bandwidthTest", "--help"), r"Usage: ", "bandwidthTest"),
-        Proof("p2pBandwidthLatencyTest", ("p2pBandwidthLatencyTest",), no_driver, "p2pBandwidthLatencyTest", (0, 1)),
+        Proof(
+            "p2pBandwidthLatencyTest",
+            ("p2pBandwidthLatencyTest",),
+            no_driver,
+            "p2pBandwidthLatencyTest",
+            (0, 1),
+        ),
         Proof("stress-ng", ("stress-ng", "--version"), r"stress-ng, version [\d.]+", "stress-ng"),
         Proof("stressapptest", ("stressapptest", "--help"), r"Usage: ", "stressapptest", (0, 1)),
         Proof("lscpu", ("lscpu", "--version"), r"util-linux [\d.]+", "lscpu"),
@@ -116,7 +124,9 @@ def pins(text: str, records: Path, installed: dict[str, str]) -> list[dict[str, 
     for line in text.splitlines():
         match line.partition("#")[0].split():
             case ["pypi", "torch" as name, version]:
-                rows.append({"place": "pypi", "name": name, "pinned": version, "used": installed[name]})
+                rows.append(
+                    {"place": "pypi", "name": name, "pinned": version, "used": installed[name]}
+                )
             case ["trixie" | "sid" as place, name, _] if (place, name) not in known:
                 raise NotProved(f"{name} is pinned for {place} in pins.txt and nothing took it")
     return rows

@@ -68,16 +68,29 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="selftest", description="Show what rigproof catches, and how little it takes."
     )
-    parser.add_argument("--out", type=Path, default=Path("reports"), help="where its folder and its record go")
-    parser.add_argument("--faults", type=Path, default=FAULTS, help="the catalogue (default: fixtures/faults)")
-    parser.add_argument("--only", default="", help="families or faults that hold this word, and nothing else")
     parser.add_argument(
-        "--long", action="store_true", help="everything: every fault, more kills and full disks, more clean runs"
+        "--out", type=Path, default=Path("reports"), help="where its folder and its record go"
     )
     parser.add_argument(
-        "--clean", type=_count, default=0, help="clean journals that are folded (default 1000, long 10,000)"
+        "--faults", type=Path, default=FAULTS, help="the catalogue (default: fixtures/faults)"
     )
-    parser.add_argument("--jobs", type=_count, default=2 * (os.cpu_count() or 1), help="faults played side by side")
+    parser.add_argument(
+        "--only", default="", help="families or faults that hold this word, and nothing else"
+    )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="everything: every fault, more kills and full disks, more clean runs",
+    )
+    parser.add_argument(
+        "--clean",
+        type=_count,
+        default=0,
+        help="clean journals that are folded (default 1000, long 10,000)",
+    )
+    parser.add_argument(
+        "--jobs", type=_count, default=2 * (os.cpu_count() or 1), help="faults played side by side"
+    )
     return parser
 
 
@@ -108,7 +121,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
         with _alone(given.out):
             return _run(given, faults)
-    except (lock.MachineBusy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble, BesideError) as error:
+    except (
+        lock.MachineBusy,
+        lock.LockError,
+        CatalogueError,
+        NotHere,
+        ImageError,
+        ImageTrouble,
+        BesideError,
+    ) as error:
         sys.stderr.write(f"selftest: {error}\n")
         return 2
     except KeyboardInterrupt:
@@ -151,7 +172,11 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
         stack.callback(client.close)
         images = stack.enter_context(open_images(client, built.tag, Path(kept), RECORDINGS))
         theatre = Theatre(
-            folder, library, (str(Path(sys.executable).with_name("rigproof")),), images, compared=given.faults == FAULTS
+            folder,
+            library,
+            (str(Path(sys.executable).with_name("rigproof")),),
+            images,
+            compared=given.faults == FAULTS,
         )
         try:
             rows, alarms = _prove(given, theatre, faults)
@@ -163,17 +188,25 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     folded, told = drawn.result() if drawn is not None else ((), ())
     alarms = (*alarms, *folded)
     part = given.only or (
-        f"of {given.faults}" if given.faults != FAULTS else f"{given.clean} clean" if given.clean else ""
+        f"of {given.faults}"
+        if given.faults != FAULTS
+        else f"{given.clean} clean"
+        if given.clean
+        else ""
     )
     kind = f"only {part}" if part else "long" if given.long else "short"
     place = {one: number for number, one in enumerate(FAMILIES)}
     ordered = tuple(sorted(rows, key=lambda row: (place[row.family], row.fault)))
     troubles = () if provenance.package_digest() == digest else (CHANGED,)
-    outcome = paper.Outcome(utc, digest[:12], kind, time.monotonic() - began, ordered, alarms, told, troubles)
+    outcome = paper.Outcome(
+        utc, digest[:12], kind, time.monotonic() - began, ordered, alarms, told, troubles
+    )
     return close(outcome, folder, given.out, digest)
 
 
-def _drawn(clean_runs: int, years: tuple[int, int]) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
+def _drawn(
+    clean_runs: int, years: tuple[int, int]
+) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
     """The false alarms in so many clean journals and years, and the smallest faults caught, by one run and by nights."""
     alarms, found = year.rows(*years, SEED)
     return (*false_alarms(clean_runs, SEED), *alarms), (*sensitivity.sensitivity(), *found)
@@ -200,11 +233,16 @@ def _prove(
 def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:
     """Kills and full disks at random moments: what plays them, each in a corner of its own, so that none waits for another."""
     kills, full = POINTS[long]
-    stations: tuple[tuple[StationName, int], ...] = (("host", kills - kills // 3), ("docker", kills // 3))
+    stations: tuple[tuple[StationName, int], ...] = (
+        ("host", kills - kills // 3),
+        ("docker", kills // 3),
+    )
 
     def killed(station: StationName, points: int) -> list[Row]:
         rig = _rig(theatre.home, f"interruption-{station}")
-        rows = interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library)
+        rows = interruption.kills(
+            rig, points, SEED, station=station, say=say, library=theatre.library
+        )
         return list(_said(theatre, rig, rows))
 
     def filled() -> list[Row]:
@@ -226,7 +264,9 @@ def _said(theatre: Theatre, rig: Rig, rows: Generator[Row, None, None]) -> Itera
         for row in rows:
             if theatre.over:
                 raise Stopped("the self-test was stopped")
-            say(f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}")
+            say(
+                f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}"
+            )
             yield replace(row, journal=f"{rig.home.name}/{row.journal}") if row.journal else row
     except TROUBLE as error:
         yield Row(
@@ -255,7 +295,9 @@ def close(outcome: paper.Outcome, folder: Path, out: Path, digest: str) -> int:
         record.with_suffix(".part").replace(record)
     console = Console(highlight=False)
     paper.show(outcome, console)
-    console.print(f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True)
+    console.print(
+        f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True
+    )
     return 0 if outcome.good else 1
 
 

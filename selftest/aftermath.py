@@ -22,12 +22,19 @@ Bytes = Mapping[str, bytes]
 
 def segments(folder: Path | None) -> dict[str, bytes]:
     """The journal as it is on the disk, by file."""
-    return {} if folder is None else {file.name: file.read_bytes() for file in sorted(folder.glob("*.jsonl"))}
+    return (
+        {}
+        if folder is None
+        else {file.name: file.read_bytes() for file in sorted(folder.glob("*.jsonl"))}
+    )
 
 
 def is_whole(folder: Path) -> bool:
     """Whether everything had been measured, and the run had said so. Raises JournalError."""
-    return any(isinstance(entry.body, RunEnded) and entry.body.complete for entry in reader.read(folder).entries)
+    return any(
+        isinstance(entry.body, RunEnded) and entry.body.complete
+        for entry in reader.read(folder).entries
+    )
 
 
 def trouble_in(text: str) -> Iterator[str]:
@@ -85,7 +92,9 @@ class Cut:
         """Whether there is nothing left for a later start to do."""
         return not self.begun or (self.folder / run_folder.VERDICT).is_file()
 
-    def after_the_next_start(self, told: str, *, ended: bool = False, rebooted: bool | None = None) -> Iterator[str]:
+    def after_the_next_start(
+        self, told: str, *, ended: bool = False, rebooted: bool | None = None
+    ) -> Iterator[str]:
         """A later start has closed it, and has said in `told` what happened; `ended` says that it had closed itself.
 
         `rebooted` is what the closing record must say; where it is not given, whether the boot is another one decides.
@@ -104,7 +113,9 @@ class Cut:
         due = outputs.judge(self.folder).verdict if whole else "UNJUDGED"
         if verdict["verdict"] != due:
             yield f"verdict.json says {verdict['verdict']}, and {due} is due"
-        if not unplanned and not all((self.folder / name).is_file() for name in (run_folder.PAGE, run_folder.JUNIT)):
+        if not unplanned and not all(
+            (self.folder / name).is_file() for name in (run_folder.PAGE, run_folder.JUNIT)
+        ):
             yield f"{run_folder.PAGE} or {run_folder.JUNIT} is missing"
         torn = [line for line in found.torn if not line.startswith("telemetry")]
         if not ended and not unplanned and any(line not in verdict["notes"] for line in torn):  # type: ignore[operator]
@@ -122,7 +133,11 @@ class Cut:
 
     def sentence(self, told: str) -> str:
         """The line of a later start that tells of this run."""
-        lines = [line for line in told.splitlines() if self.folder.name in line and "an earlier run" in line]
+        lines = [
+            line
+            for line in told.splitlines()
+            if self.folder.name in line and "an earlier run" in line
+        ]
         return lines[-1].strip() if lines else ""
 
     def _closing(self, found: reader.Journal, line: str, rebooted: bool | None) -> Iterator[str]:
@@ -133,7 +148,9 @@ class Cut:
         (entry,) = entries
         closed = entry.body
         assert isinstance(closed, RunClosed)
-        running = unfinished.running_check(tuple(one for one in found.entries if not isinstance(one.body, RunClosed)))
+        running = unfinished.running_check(
+            tuple(one for one in found.entries if not isinstance(one.body, RunClosed))
+        )
         said = f"{running} was running" if running else "no check was running"
         if closed.running != running or said not in line:
             yield f"{said}, and it is told as {line!r}"
@@ -145,7 +162,9 @@ class Cut:
         yield from self._telemetry(found, closed, line)
 
     def _boot(self, name: str) -> str:
-        return msgspec.json.decode((self.folder / name).read_bytes().splitlines()[0], type=SegmentHead).boot_id
+        return msgspec.json.decode(
+            (self.folder / name).read_bytes().splitlines()[0], type=SegmentHead
+        ).boot_id
 
     @staticmethod
     def _telemetry(found: reader.Journal, closed: RunClosed, line: str) -> Iterator[str]:
@@ -155,7 +174,11 @@ class Cut:
                 last[entry.body.component] = entry.body.values
         for gpu, values in last.items():
             wanted = {(f"{gpu} {name}" if gpu else name): value for name, value in values.items()}
-            kept = {name: closed.last_telemetry[name] for name in wanted if name in closed.last_telemetry}
+            kept = {
+                name: closed.last_telemetry[name]
+                for name in wanted
+                if name in closed.last_telemetry
+            }
             if not kept or any(wanted[name] != value for name, value in kept.items()):
                 yield f"the last sample of {gpu or 'the machine'} is not in the record that closes it"
             if gpu and f"{gpu} was last seen at" not in line:

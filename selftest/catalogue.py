@@ -59,12 +59,15 @@ class Theatre:
                 rows = tuple(trial.rows(named, run, boot_s, self.home))
                 changed = self.heard(named, run)
                 return tuple(
-                    replace(row, caught=False, wrong=changed) if row.caught and changed else row for row in rows
+                    replace(row, caught=False, wrong=changed) if row.caught and changed else row
+                    for row in rows
                 )
         except TROUBLE as error:
             told = f"it could not be played: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
             seconds = round(time.monotonic() - began, 1)
-            return (Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),)
+            return (
+                Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),
+            )
 
     def heard(self, named: Named, run: Run) -> str:
         """Keep what a run said; returns what of it is not as it was, where the shipped catalogue is played."""
@@ -78,7 +81,11 @@ class Theatre:
             waiting = [pool.submit(self.play, one) for one in longest_first(faults)]
             for done in as_completed(waiting):
                 for row in done.result():
-                    word = f"{row.by} after {row.seconds:.1f} s" if row.caught else f"MISSED: {row.wrong}"
+                    word = (
+                        f"{row.by} after {row.seconds:.1f} s"
+                        if row.caught
+                        else f"MISSED: {row.wrong}"
+                    )
                     say(f"{row.family}: {row.fault}: {word}")
                     yield row
 
@@ -101,7 +108,10 @@ def corner(theatre: Theatre, named: Named) -> Iterator[Stage]:
 
 def longest_first(faults: Sequence[Named]) -> list[Named]:
     """In the order in which they are begun, so that none is left alone at the end."""
-    return sorted(faults, key=lambda one: -one.fault.burn - 30 * (one.fault.kill is not None) - one.fault.within_s)
+    return sorted(
+        faults,
+        key=lambda one: -one.fault.burn - 30 * (one.fault.kill is not None) - one.fault.within_s,
+    )
 
 
 def sweep(home: Path) -> None:

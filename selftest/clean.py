@@ -18,8 +18,12 @@ CHECKS = "gpu,link,burn,watch,kernel_log"
 
 def healthy() -> tuple[str, ...]:
     """The described machines that a right harness finds healthy, by the index of fixtures/nvml."""
-    listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))["machine"]
-    return tuple(one["path"].removesuffix(".json") for one in listed if one["expect"].startswith("healthy"))
+    listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))[
+        "machine"
+    ]
+    return tuple(
+        one["path"].removesuffix(".json") for one in listed if one["expect"].startswith("healthy")
+    )
 
 
 def runs(count: int) -> tuple[Named, ...]:

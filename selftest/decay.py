@@ -43,7 +43,11 @@ def of_one_product(due: Due) -> bool:
 
 def of_host_copies(due: Due) -> bool:
     """Whether it is a rate over the faulty GPU's own link."""
-    return due.component == GPU and due.unit == "GB/s" and ("h2d" in due.measurement or "d2h" in due.measurement)
+    return (
+        due.component == GPU
+        and due.unit == "GB/s"
+        and ("h2d" in due.measurement or "d2h" in due.measurement)
+    )
 
 
 def slower(share: float, which: Callable[[Due], bool] = of_products) -> Decay:

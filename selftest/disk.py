@@ -60,7 +60,9 @@ class Disk:
     def used(self) -> tuple[int, int]:
         """Pages and inodes in use."""
         found = os.statvfs(self._folder)
-        return (found.f_blocks - found.f_bfree) * found.f_frsize // PAGE, found.f_files - found.f_ffree
+        return (
+            found.f_blocks - found.f_bfree
+        ) * found.f_frsize // PAGE, found.f_files - found.f_ffree
 
     def leave(self, pages: int | None = None, inodes: int | None = None) -> None:
         """Make it so full that there is room for so many pages or inodes, and plenty of what is not given."""
@@ -120,10 +122,14 @@ class _Disks:
         started = self.scene.start(self.scene.argv())
         if earlier is not None:
             closed = earlier.cut
-            wait_for(lambda: closed is None or closed.closed or started.process.poll() is not None, 100.0)
+            wait_for(
+                lambda: closed is None or closed.closed or started.process.poll() is not None, 100.0
+            )
             left = self.fill(point)
         run = self.scene.finish(started)
-        full = _Full(point, left, run, Cut(run.folder, segments(run.folder)) if run.folder else None)
+        full = _Full(
+            point, left, run, Cut(run.folder, segments(run.folder)) if run.folder else None
+        )
         full.wrong += refused(run)
         if full.cut is not None:
             full.wrong += full.cut.before_the_next_start()
@@ -150,7 +156,9 @@ class _Disks:
             message=run.err.strip(),
             seconds=run.seconds,
             run_id=run.folder.name if run.folder else "",
-            journal=str((cut.folder / "journal.jsonl").relative_to(self.scene.rig.home)) if cut and cut.begun else "",
+            journal=str((cut.folder / "journal.jsonl").relative_to(self.scene.rig.home))
+            if cut and cut.begun
+            else "",
             wrong=wrong,
         )
 
@@ -160,13 +168,21 @@ def refused(run: Run) -> Iterator[str]:
     yield from trouble_in(run.out + run.err)
     if run.code not in (2, 3):
         yield f"the exit code is {run.code}"
-    if run.err.count("\n") != 1 or "No space left on device" not in run.err or not any(one in run.err for one in CURES):
+    if (
+        run.err.count("\n") != 1
+        or "No space left on device" not in run.err
+        or not any(one in run.err for one in CURES)
+    ):
         yield f"it does not say in one line that there is no room, and what to do: {run.err!r}"
     if "rigproof report" in run.err and not (run.path / "journal.jsonl").is_file():
         yield f"what it says to do cannot be done, because there is no journal: {run.err!r}"
     if any(line.startswith("PASS") for line in run.out.splitlines()):
         yield "it says PASS"
-    if run.folder is not None and (run.folder / "verdict.json").is_file() and run.verdict["verdict"] == "PASS":
+    if (
+        run.folder is not None
+        and (run.folder / "verdict.json").is_file()
+        and run.verdict["verdict"] == "PASS"
+    ):
         yield "verdict.json says PASS"
 
 
@@ -185,7 +201,9 @@ def full_disks(
             assert clean.code == 0, f"a run with room does not pass: {clean.out[-2000:]}{clean.err}"
         pages, inodes = (now - then for now, then in zip(disk.used(), before, strict=True))
         reports = sum(-(-(clean.path / name).stat().st_size // PAGE) for name in REPORTS)
-        say(f"a clean run takes {clean.seconds:.1f} s and writes {pages * 4} KiB in {inodes} files (seed {seed})")
+        say(
+            f"a clean run takes {clean.seconds:.1f} s and writes {pages * 4} KiB in {inodes} files (seed {seed})"
+        )
         course = _Disks(scene, disk, points, pages, inodes, reports)
         earlier: _Full | None = None
         for point in spread(KINDS, points, seed):

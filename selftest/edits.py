@@ -28,9 +28,16 @@ def _edit(document: Document, edit: NvmlEdit) -> None:
         document["pairs"] = {"every": pairs["every"]} if "every" in pairs else {}
     elif edit.after_s is not None:
         step: Document = {"after_s": edit.after_s}
-        given: Document = {"gpu": edit.gpu, "set": edit.set or None, "grow": edit.grow or None, "xid": edit.xid}
+        given: Document = {
+            "gpu": edit.gpu,
+            "set": edit.set or None,
+            "grow": edit.grow or None,
+            "xid": edit.xid,
+        }
         step |= {key: value for key, value in given.items() if value is not None}
-        document["timeline"] = sorted([*document.get("timeline", []), step], key=lambda one: float(one["after_s"]))
+        document["timeline"] = sorted(
+            [*document.get("timeline", []), step], key=lambda one: float(one["after_s"])
+        )
     elif edit.machine:
         document.update(edit.set)
     elif edit.pair is not None:

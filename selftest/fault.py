@@ -189,7 +189,9 @@ def read(folder: Path = FAULTS) -> tuple[Named, ...]:
 def _read(path: Path) -> Named:
     family = path.parent.name.replace("-", " ").replace("set up", "set-up")
     if family not in FAMILIES:
-        raise CatalogueError(f"{path}: there is no family {family!r} of faults: choose one of {', '.join(FAMILIES)}")
+        raise CatalogueError(
+            f"{path}: there is no family {family!r} of faults: choose one of {', '.join(FAMILIES)}"
+        )
     try:
         fault = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Fault)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:

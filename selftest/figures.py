@@ -27,10 +27,15 @@ EVERYWHERE: Mapping[str, float] = {
 }  # fmt: skip
 COMPARES = 8.0
 KEPT = 0.999
-POSSIBLE = 0.8  # of the most that is possible, where nothing is published: links reach 0.79 to 0.94 of it
+POSSIBLE = (
+    0.8  # of the most that is possible, where nothing is published: links reach 0.79 to 0.94 of it
+)
 VERIFIED = 0.989  # of the rate that is left where every result is compared, on an H200
 # Of the GPU's memory on boards, and on cards for slots, whose memory is less (assumed).
-MEMORY: Mapping[str, tuple[float, float]] = {"vram_tested": (0.9948, 0.975), "burn_filled": (0.9407, 0.85)}
+MEMORY: Mapping[str, tuple[float, float]] = {
+    "vram_tested": (0.9948, 0.975),
+    "burn_filled": (0.9407, 0.85),
+}
 # Of the floor. A GPU shows 139.8 of 141 GiB, where the floor is 0.93 of them; RAM 0.96 to 0.985 of what is plugged in, the floor is 0.95;
 # copies in RAM reach 60 to 80 % of what the channels could do, the floor is half of it.
 SEEN: Mapping[str, float] = {
@@ -59,7 +64,11 @@ def centre(box: Box, due: Due, dues: Mapping[str, Due], floors: Mapping[str, flo
         return statistics.mean(given) if isinstance(given, tuple) else given
     if name.startswith("burn_") and due.unit == "TFLOP/s":
         return VERIFIED * centre(box, dues[f"gemm_{name.removeprefix('burn_')}"], dues, floors)
-    if due.limit is not None and due.limit.low is not None and (name in SEEN or due.unit in ("TFLOP/s", "GB/s")):
+    if (
+        due.limit is not None
+        and due.limit.low is not None
+        and (name in SEEN or due.unit in ("TFLOP/s", "GB/s"))
+    ):
         return due.limit.low * (SEEN.get(name) or _above(name, floors))
     if due.limit is None and due.unit in ("TFLOP/s", "GFLOP/s", "GB/s"):
         most = due.ceiling.high if due.ceiling is not None else None

@@ -30,12 +30,22 @@ LIVE = ("watch.", "thermal.")
 def said(fault: Fault, run: Run) -> statement.Statement:
     """What a run of the self-test said, without what is of one run or of the machine that played it."""
     if run.folder is None:
-        return {"verdict": "refused", "exit_code": run.code, "scope": None, "closing": [], "findings": [], "values": {}}
+        return {
+            "verdict": "refused",
+            "exit_code": run.code,
+            "scope": None,
+            "closing": [],
+            "findings": [],
+            "values": {},
+        }
     whole = statement.of(run.folder, run.out)
     ours = fault.machine is not None
     # What is quoted of this machine's own parts and of the loads on them is of this machine.
     texts = [statement.masked(_FOUND.sub("", one)) for one in whole["findings"]]
-    texts = [one if ours and not _check(one).startswith(LIVE) else " | ".join(one.split(" | ")[:4]) for one in texts]
+    texts = [
+        one if ours and not _check(one).startswith(LIVE) else " | ".join(one.split(" | ")[:4])
+        for one in texts
+    ]
     return {
         **{key: whole[key] for key in SAME},
         "closing": [statement.masked(one) for one in whole["closing"][-1:]],
@@ -67,7 +77,9 @@ def merged(recordings: Sequence[statement.Statement]) -> statement.Statement:
         "always": sorted(set.intersection(*found)),
         "sometimes": sorted(set.union(*found) - set.intersection(*found)),
         "values": {
-            key: first["values"][key] if len({one["values"][key] for one in recordings}) == 1 else None
+            key: first["values"][key]
+            if len({one["values"][key] for one in recordings}) == 1
+            else None
             for key in sorted(keys)
         },
     }
@@ -92,7 +104,14 @@ def difference(name: str, fault: Fault, now: statement.Statement) -> str:
         return f"it no longer says {lacking!r}"
     known = {*before["always"], *before["sometimes"]}
     moved = {_check(one) for one in before["sometimes"]}
-    new = next((one for one in sorted(found - known) if _check(one) not in moved and not _may_speak(fault, one)), None)
+    new = next(
+        (
+            one
+            for one in sorted(found - known)
+            if _check(one) not in moved and not _may_speak(fault, one)
+        ),
+        None,
+    )
     if new:
         return f"it says {new!r}, and did not before"
     if not set(now["closing"]) <= set(before["closing"]) and found == set(before["always"]):
@@ -111,7 +130,10 @@ def _check(finding: str) -> str:
 
 def _may_speak(fault: Fault, finding: str) -> bool:
     check = _check(finding)
-    return any(re.fullmatch(pattern, "the whole run" if check == "run" else check) for pattern in fault.also)
+    return any(
+        re.fullmatch(pattern, "the whole run" if check == "run" else check)
+        for pattern in fault.also
+    )
 
 
 def main(paths: Iterable[str]) -> int:
@@ -119,8 +141,12 @@ def main(paths: Iterable[str]) -> int:
     recordings = [json.loads(Path(path).read_bytes()) for path in paths]
     names = sorted(set.intersection(*(set(one) for one in recordings)))
     frozen = {name: merged([one[name] for one in recordings]) for name in names}
-    FROZEN.write_text(f"{json.dumps(frozen, indent=1, sort_keys=True, ensure_ascii=False)}\n", encoding="utf-8")
-    print(f"{len(names)} runs, {sum(len(one['always']) for one in frozen.values())} findings: {FROZEN}")
+    FROZEN.write_text(
+        f"{json.dumps(frozen, indent=1, sort_keys=True, ensure_ascii=False)}\n", encoding="utf-8"
+    )
+    print(
+        f"{len(names)} runs, {sum(len(one['always']) for one in frozen.values())} findings: {FROZEN}"
+    )
     return 0
 
 

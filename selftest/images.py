@@ -46,7 +46,9 @@ class Images:
     client: docker.DockerClient
     base: str
 
-    def of(self, home: Path, fault: Fault, described: Document | None, programs: Callable[[Path], None]) -> str:
+    def of(
+        self, home: Path, fault: Fault, described: Document | None, programs: Callable[[Path], None]
+    ) -> str:
         """The image of one fault that is played in `home`: the described machine, and what `programs` puts on PATH."""
         tag = f"rigproof-selftest:{os.getpid()}-{home.name}"
         context = home / "image"
@@ -59,7 +61,12 @@ class Images:
             machine.write_text(json.dumps(described), encoding="utf-8")
         (tools / "replay/faults.json").write_text(json.dumps(dict(fault.tools)), encoding="utf-8")
         loads = {
-            PROGRAMS[name]: {"fault": one.fault, "gpu": one.gpu, "share": one.share, "dtype": one.dtype}
+            PROGRAMS[name]: {
+                "fault": one.fault,
+                "gpu": one.gpu,
+                "share": one.share,
+                "dtype": one.dtype,
+            }
             for name, one in fault.loads.items()
         }
         (tools / "replay/loads.json").write_text(json.dumps(loads), encoding="utf-8")
@@ -87,7 +94,9 @@ def build(client: docker.DockerClient, context: Path, tag: str, *steps: str) -> 
 
 
 @contextlib.contextmanager
-def open_images(client: docker.DockerClient, built: str, home: Path, recordings: Path) -> Iterator[Images]:
+def open_images(
+    client: docker.DockerClient, built: str, home: Path, recordings: Path
+) -> Iterator[Images]:
     """Images over rigproof's own, `built`, for as long as they are wanted; and device nodes that do no harm, which the engine looks for."""
     context = home / "base"
     context.mkdir(parents=True)

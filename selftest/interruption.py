@@ -25,7 +25,10 @@ from selftest.scene import Scene, Started, StationName
 from selftest.victim import Victim
 
 Say = Callable[[str], None]
-KINDS = {"host": ("harness", "load", "reboot"), "docker": ("harness", "container", "load", "reboot")}
+KINDS = {
+    "host": ("harness", "load", "reboot"),
+    "docker": ("harness", "container", "load", "reboot"),
+}
 # Words of the command lines of a load's processes, by check; of a shell script that stands in for a tool only the first is the load.
 LOADS = {
     "host": {"cpu.stress_ng": "fakes/stress-ng", "cpu.gemm[f64]": "acceptance.loads.cpu.gemm"},
@@ -42,7 +45,9 @@ class _Kills:
     seed: int
     points: int
     clean: Run
-    marks: dict[str, float]  # files in the order in which the clean run wrote them, and after how many seconds
+    marks: dict[
+        str, float
+    ]  # files in the order in which the clean run wrote them, and after how many seconds
     pending: list[Victim] = field(default_factory=list)
 
     # --- one start: it closes what was cut off before it, and is disturbed itself ---
@@ -73,7 +78,10 @@ class _Kills:
         victim.when = f"{seconds:.2f} s after {names[number]}"
 
         def reached() -> bool:
-            made = any((folder / names[number]).exists() for folder in self.scene.rig.runs() - started.before)
+            made = any(
+                (folder / names[number]).exists()
+                for folder in self.scene.rig.runs() - started.before
+            )
             return number == 0 or made or started.process.poll() is not None
 
         wait_for(reached, 100.0)
@@ -96,7 +104,11 @@ class _Kills:
 
     def _cut_off(self, started: Started, victim: Victim) -> None:
         ended = started.process.poll() is not None  # it was quicker than the clean run
-        containers = [one for made in self.scene.rig.runs() - started.before for one in self.scene.running(made.name)]
+        containers = [
+            one
+            for made in self.scene.rig.runs() - started.before
+            for one in self.scene.running(made.name)
+        ]
         victim.container = containers[0].short_id if containers else ""
         if victim.point.kind == "reboot":
             power.off(started.process.pid, started.left, containers)
@@ -115,7 +127,10 @@ class _Kills:
 
     def _left(self, started: Started, folder: Path | None) -> bool:
         """Whether anything of it runs: the kernel tells every program that its harness has died, the engine a container."""
-        return bool(started.left() or (folder and (orphans.find(folder.name) or self.scene.running(folder.name))))
+        return bool(
+            started.left()
+            or (folder and (orphans.find(folder.name) or self.scene.running(folder.name)))
+        )
 
     def finish(self) -> Run:
         """A last start, which nobody disturbs."""
@@ -128,7 +143,9 @@ class _Kills:
     def _part_of_it(self, started: Started, victim: Victim) -> None:
         chance = victim.point.choice(self.seed)
         folder = wait_for(lambda: next(iter(self.scene.rig.runs() - started.before), None), 100.0)
-        awaited = (self._container if victim.point.kind == "container" else self._load)(folder, victim, chance)
+        awaited = (self._container if victim.point.kind == "container" else self._load)(
+            folder, victim, chance
+        )
         run = self.scene.finish(started)
         self._hear(run.out, run.err)
         victim.cut, victim.ended = Cut(folder, segments(folder)), True
@@ -142,7 +159,9 @@ class _Kills:
             victim.wrong.append(f"the verdict is {run.verdict['verdict']} (exit code {run.code})")
         lines = f"{run.texts('violations')}\n{run.texts('unjudged')}".strip().splitlines()
         found = [line for line in lines if awaited in line]
-        victim.message = (found or lines or ["nothing was cut off: the run is whole, and passes"])[0][:QUOTED]
+        victim.message = (found or lines or ["nothing was cut off: the run is whole, and passes"])[
+            0
+        ][:QUOTED]
         if awaited and not found:
             victim.wrong.append(f"nothing says {awaited!r}: {lines}")
 
@@ -154,7 +173,9 @@ class _Kills:
 
         (made,) = wait_for(there, 100.0)
         victim.container = made.short_id
-        (lasted,) = (one.seconds for one in self.clean.bodies(SessionEnded) if one.session == "load")
+        (lasted,) = (
+            one.seconds for one in self.clean.bodies(SessionEnded) if one.session == "load"
+        )
         after_s = victim.point.part * lasted * SLACK
         victim.when = f"{after_s:.2f} s of its {lasted:.2f} s"
         time.sleep(after_s)
@@ -204,7 +225,11 @@ def landmarks(clean: Run, began: float) -> dict[str, float]:
     """When the clean run wrote what a run writes once, in seconds from its beginning; and its end."""
     files = [*clean.path.glob("session-*.json"), clean.path / "junit.xml"]
     written = sorted((file.stat().st_mtime - began, file.name) for file in files)
-    return {"its start": 0.0, **{name: seconds for seconds, name in written}, "its end": clean.seconds}
+    return {
+        "its start": 0.0,
+        **{name: seconds for seconds, name in written},
+        "its end": clean.seconds,
+    }
 
 
 def kills(
@@ -218,14 +243,20 @@ def kills(
     try:
         began = time.time()
         clean = scene.run(scene.argv())
-        assert clean.code == 0, f"a run that nobody disturbs does not pass: {clean.out[-2000:]}{clean.err}"
-        say(f"a clean run takes {clean.seconds:.1f} s; {points} kills are spread over it (seed {seed})")
+        assert clean.code == 0, (
+            f"a run that nobody disturbs does not pass: {clean.out[-2000:]}{clean.err}"
+        )
+        say(
+            f"a clean run takes {clean.seconds:.1f} s; {points} kills are spread over it (seed {seed})"
+        )
         course = _Kills(scene, seed, points, clean, landmarks(clean, began))
         for point in spread(KINDS[station], points, seed):
             course.disturb(point)
             yield from course.settled()
         final = course.finish()
         yield from course.settled(last=True)
-        assert final.code == 0, f"the run after all kills does not pass: {final.out[-2000:]}{final.err}"
+        assert final.code == 0, (
+            f"the run after all kills does not pass: {final.out[-2000:]}{final.err}"
+        )
     finally:
         scene.clear()

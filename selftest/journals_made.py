@@ -79,7 +79,10 @@ def named(name: str) -> Machine:
 
 
 SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
-MODULES = {"4090-7950x.toml": (4, 32, 3600), "2xa100-40gb-7049gp.toml": (8, 64, 3200)}  # how many, GiB, MT/s
+MODULES = {
+    "4090-7950x.toml": (4, 32, 3600),
+    "2xa100-40gb-7049gp.toml": (8, 64, 3200),
+}  # how many, GiB, MT/s
 
 
 DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
@@ -112,7 +115,9 @@ def _made(box: Box, plan: Plan, virtual: bool) -> Machine:
     dues = {due.measurement: due for check in plan.checks for due in check.due}
     floors = _floors()
     centres = {
-        (due.measurement, due.component): centre(box, due, dues, floors) for check in plan.checks for due in check.due
+        (due.measurement, due.component): centre(box, due, dues, floors)
+        for check in plan.checks
+        for due in check.due
     }
     return Machine(box.file.removesuffix(".toml"), box, plan, centres, board, virtual)
 
@@ -143,7 +148,8 @@ def _with_memory(seen: Inventory, file: str) -> Inventory:
         return seen
     count, gib, rate = MODULES[file]
     modules = tuple(
-        Dimm(f"DIMM {slot}", gib << 30, "DDR", rate, rate, "maker", "part", None, 64, 64, None) for slot in range(count)
+        Dimm(f"DIMM {slot}", gib << 30, "DDR", rate, rate, "maker", "part", None, 64, 64, None)
+        for slot in range(count)
     )
     return replace(seen, memory=replace(seen.memory, dimms=modules, dimms_unread=None))
 
@@ -156,8 +162,14 @@ def _with_cores(seen: Inventory, virtual: bool) -> Inventory:
 @functools.cache
 def _floors() -> dict[str, float]:
     board = BOXES["8xh200.toml"]
-    dues = (due for check in planned(board, _switched(inventory(board))).checks for due in check.due)
-    return {due.measurement: due.limit.low for due in dues if due.limit is not None and due.limit.low is not None}
+    dues = (
+        due for check in planned(board, _switched(inventory(board))).checks for due in check.due
+    )
+    return {
+        due.measurement: due.limit.low
+        for due in dues
+        if due.limit is not None and due.limit.low is not None
+    }
 
 
 def spread(machine: Machine, measurement: str) -> noise.Noise:
@@ -171,7 +183,10 @@ def figures(machine: Machine) -> tuple[tuple[Key, Due, float, float], ...]:
     found = []
     for check in machine.plan.checks:
         for due in check.due:
-            middle, moved = machine.centres[due.measurement, due.component], spread(machine, due.measurement)
+            middle, moved = (
+                machine.centres[due.measurement, due.component],
+                spread(machine, due.measurement),
+            )
             deviation = moved.spread if moved.absolute else moved.spread * middle
             found.append(((check.id, due.measurement, due.component), due, middle, deviation))
     return tuple(found)
@@ -206,9 +221,15 @@ def _follows(name: str, by_name: Mapping[str, Mapping[str, float]]) -> dict[str,
     """The values of a measurement that is reckoned from others of its check; empty for one that is not, or whose base is not there."""
     base = by_name.get(name.replace("_ratio", ""), {})
     if "_ratio" in name:
-        return {one: value for one, value in ratios(base, {"": tuple(base)}).items() if one in by_name[name]}
+        return {
+            one: value
+            for one, value in ratios(base, {"": tuple(base)}).items()
+            if one in by_name[name]
+        }
     if name == "p2p_gain" and "p2p_write" in by_name and "p2p_staged" in by_name:
-        return {way: by_name["p2p_write"][way] / staged for way, staged in by_name["p2p_staged"].items()}
+        return {
+            way: by_name["p2p_write"][way] / staged for way, staged in by_name["p2p_staged"].items()
+        }
     if name == "burn_temperature_spread":
         return {one: more for one, (more, _) in spreads(base, {"": tuple(base)}).items()}
     return {}

@@ -13,7 +13,10 @@ from selftest.probe import CERTAIN, cut, first
 from selftest.row import Sensitivity
 
 PERIOD_S, JITTER_S = 0.2, 0.004
-GAP_S, GAP_SHARE = 0.31, 0.002  # the longest gap between two samples of the recorded runs; how often one is drawn
+GAP_S, GAP_SHARE = (
+    0.31,
+    0.002,
+)  # the longest gap between two samples of the recorded runs; how often one is drawn
 TURN_S, FORMATS = (
     17.0,
     ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8"),
@@ -26,10 +29,18 @@ def lasting(runs: int, seed: int) -> tuple[Sensitivity, ...]:
     """The shortest throttle and the shortest silent loss of half the clock that are seen for certain."""
     machine = named("1xh200")
     flagged = first(
-        STEPS_S, lambda lasts: _certain(machine, "gpu_hw_thermal_slowdown", _flagged, lasts, ("fail",), runs, seed)
+        STEPS_S,
+        lambda lasts: _certain(
+            machine, "gpu_hw_thermal_slowdown", _flagged, lasts, ("fail",), runs, seed
+        ),
     )
     halved = [
-        first(STEPS_S, lambda lasts, kinds=kinds: _certain(machine, "burn_clock_kept", _kept, lasts, kinds, runs, seed))  # type: ignore[misc]
+        first(
+            STEPS_S,
+            lambda lasts, kinds=kinds: _certain(
+                machine, "burn_clock_kept", _kept, lasts, kinds, runs, seed
+            ),
+        )  # type: ignore[misc]
         for kinds in (("fail",), ("fail", "warn"))
     ]
     return (
@@ -56,11 +67,20 @@ def _before(value: float | None, told: str) -> str:
 
 
 def _certain(
-    machine: Machine, measurement: str, reduce: object, lasts: float, kinds: Sequence[str], runs: int, seed: int
+    machine: Machine,
+    measurement: str,
+    reduce: object,
+    lasts: float,
+    kinds: Sequence[str],
+    runs: int,
+    seed: int,
 ) -> bool:
     """Whether a fault that lasts so long is found in 99 of 100 drawn runs, by the measurement that telemetry is reduced to."""
     (check, due) = next(
-        (check.id, due) for check in machine.plan.checks for due in check.due if due.measurement == measurement
+        (check.id, due)
+        for check in machine.plan.checks
+        for due in check.due
+        if due.measurement == measurement
     )
     small, dice, missed = cut(machine, check, due), random.Random(seed), 0
     for _ in range(runs):

@@ -33,7 +33,9 @@ _T = TypeVar("_T")
 @cache
 def book() -> DriftBook:
     """The shipped rules."""
-    return drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+    return drift_rules.read(
+        resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+    )
 
 
 class Line:
@@ -58,11 +60,18 @@ class Line:
         early, late = self._looks[: rules.recent], self._looks[rules.recent :][-rules.known :]
         looks = [*early, *late]
         past = build_reference(
-            looks, self._born, rule=self._rule, today=float(day), baseline_day=0.0, rebased=self._rebased
+            looks,
+            self._born,
+            rule=self._rule,
+            today=float(day),
+            baseline_day=0.0,
+            rebased=self._rebased,
         )
         found, again = DriftJudgement(), None
         if past is not None:
-            judge = partial(drift.judge, self._due.measurement, self._due.component, self._due.unit, past, first)
+            judge = partial(
+                drift.judge, self._due.measurement, self._due.component, self._due.unit, past, first
+            )
             found = judge(None)
             if found.look_again:
                 again = second
@@ -129,18 +138,28 @@ def detect_once(place: int, as_cards: bool, seed: int) -> tuple[int | None, int 
     fault = FAULTS[place]
     dice = random.Random(f"{fault.what} {seed}")
     machine = nightly(ONE)
-    moved = {key: one for key, one in moves(machine, dice, as_cards=as_cards).items() if _touched(fault, key, one)}
+    moved = {
+        key: one
+        for key, one in moves(machine, dice, as_cards=as_cards).items()
+        if _touched(fault, key, one)
+    }
     lines = _lines(machine, moved, lambda _key: True)
 
     def decay(key: Key, due: Due, value: float, night: int, die: random.Random) -> float:
-        return value if night < SOUND_BEFORE else fault.decay(key, due, value, night - SOUND_BEFORE, die)
+        return (
+            value
+            if night < SOUND_BEFORE
+            else fault.decay(key, due, value, night - SOUND_BEFORE, die)
+        )
 
     remarked = None
     for night in year(machine, moved, dice, SOUND_BEFORE + LOOKED_FOR, decay):
         if night.day == SOUND_BEFORE and fault.era:
             for line in lines.values():
                 line.rebase()
-        said = [one for key, line in lines.items() for one in line.night(night.day, *_looks(night, key))]
+        said = [
+            one for key, line in lines.items() for one in line.night(night.day, *_looks(night, key))
+        ]
         if night.day >= SOUND_BEFORE and said:
             remarked = night.day - SOUND_BEFORE if remarked is None else remarked
             if any(one.kind == "fail" for one in said):
@@ -157,11 +176,15 @@ def detect(draws: int, seed: int, jobs: int = 1, *, as_cards: bool = False) -> t
     return tuple(found)
 
 
-def _lines(machine: Machine, moved: dict[Key, Moved], wanted: Callable[[Key], bool]) -> dict[Key, Line]:
+def _lines(
+    machine: Machine, moved: dict[Key, Moved], wanted: Callable[[Key], bool]
+) -> dict[Key, Line]:
     """The figures that nights can be held against each other in."""
     found = {}
     for key, one in moved.items():
-        rule = book().rule(one.due.measurement, one.due.unit, one.due.limit, virtual=machine.virtual)
+        rule = book().rule(
+            one.due.measurement, one.due.unit, one.due.limit, virtual=machine.virtual
+        )
         if rule is not None and wanted(key):
             found[key] = Line(one.due, rule)
     return found

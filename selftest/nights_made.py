@@ -36,9 +36,19 @@ SEASON, WORKDAY, WANDER, KEEPS = 3.0, 1.0, 0.5, 0.7
 # What a degree of the room does: to temperatures a degree, to sustained rates of GPUs a twentieth of a per cent (assumed: at its power
 # limit a chip leaks about half a per cent more for each degree, and its rate follows power less than by the root).
 HEAT_RATE = -0.0005
-HEAT = {"gpu_temperature": 1.0, "gpu_memory_temperature": 1.0, "gpu_temperature_margin": -1.0, "cpu_temperature": 1.0}
-TEMPERATURES = {"gpu_temperature": 64.0, "gpu_memory_temperature": 75.0}  # degC; recorded H200 runs: 61 to 67
-TEMPERATURE = 1.5  # degC from night to night beside the room's; one card showed 62 and 65 in two runs
+HEAT = {
+    "gpu_temperature": 1.0,
+    "gpu_memory_temperature": 1.0,
+    "gpu_temperature_margin": -1.0,
+    "cpu_temperature": 1.0,
+}
+TEMPERATURES = {
+    "gpu_temperature": 64.0,
+    "gpu_memory_temperature": 75.0,
+}  # degC; recorded H200 runs: 61 to 67
+TEMPERATURE = (
+    1.5  # degC from night to night beside the room's; one card showed 62 and 65 in two runs
+)
 # Nights of a year on which something else runs on the host, and the shares that it takes of what the host does: assumed.
 OTHER_NIGHTS, OTHER_TAKES = 4.0, (0.05, 0.2)
 # What counters of sound parts grow by in a night on the average: assumed.
@@ -96,7 +106,9 @@ def _sustained(due: Due) -> bool:
     )
 
 
-def _moved(machine: Machine, due: Due, middle: float, drawn: float, book: NoiseBook, dice: random.Random) -> Moved:
+def _moved(
+    machine: Machine, due: Due, middle: float, drawn: float, book: NoiseBook, dice: random.Random
+) -> Moved:
     name = due.measurement
     middle = TEMPERATURES.get(name, middle)
     grows = WEARS if name == "disk_wear" else GROWS.get(name, 0.0)
@@ -116,20 +128,28 @@ def _deviation(machine: Machine, due: Due, middle: float, drawn: float, book: No
         return 0.0
     if drawn:
         return drawn
-    return OF_SPREAD * book.spread(due.measurement, due.unit, same_part=True, virtual=machine.virtual).between(
-        middle, 0.0
-    )
+    return OF_SPREAD * book.spread(
+        due.measurement, due.unit, same_part=True, virtual=machine.virtual
+    ).between(middle, 0.0)
 
 
 def year(
-    machine: Machine, moved: Mapping[Key, Moved], dice: random.Random, nights: int, decay: Decay | None = None
+    machine: Machine,
+    moved: Mapping[Key, Moved],
+    dice: random.Random,
+    nights: int,
+    decay: Decay | None = None,
 ) -> Iterator[Night]:
     """So many nights of one machine from a random day of the year on, with a fault where there is one; of the figures in `moved`."""
     begin, wander = dice.randrange(YEAR), 0.0
     counted = dict.fromkeys((key for key, one in moved.items() if one.grows), 0.0)
     for night in range(nights):
         wander = KEEPS * wander + dice.gauss(0.0, WANDER * math.sqrt(1 - KEEPS**2))
-        room = SEASON * math.sin(2 * math.pi * (begin + night) / YEAR) + WORKDAY * ((begin + night) % 7 < 5) + wander
+        room = (
+            SEASON * math.sin(2 * math.pi * (begin + night) / YEAR)
+            + WORKDAY * ((begin + night) % 7 < 5)
+            + wander
+        )
         taken = dice.uniform(*OTHER_TAKES) if dice.random() < OTHER_NIGHTS / YEAR else 0.0
         first: Values = {}
         second: Values = {}

@@ -43,7 +43,10 @@ def alarms(folder: Path | None) -> tuple[str, ...]:
         return (f"{folder.name} has no verdict",)
     verdict = json.loads((folder / run_folder.VERDICT).read_bytes())
     word = () if verdict["verdict"] == "PASS" else (f"the verdict is {verdict['verdict']}",)
-    return (*word, *(f"remarked: {json.dumps(one, ensure_ascii=True)}" for one in verdict["warnings"]))
+    return (
+        *word,
+        *(f"remarked: {json.dumps(one, ensure_ascii=True)}" for one in verdict["warnings"]),
+    )
 
 
 def moved(courses: Iterable[TrendSeries]) -> list[str]:
@@ -64,7 +67,10 @@ def moved(courses: Iterable[TrendSeries]) -> list[str]:
         told = " ".join(map(number, values))
         name = f"`{course.check}` `{course.measurement}` {course.component}"
         rows.append((share, f"| {name} | {told} | {course.unit} | {share:.3g} |"))
-    head = ["| measurement | night by night | unit | highest less lowest, % of the median |", "|---|---|---|---|"]
+    head = [
+        "| measurement | night by night | unit | highest less lowest, % of the median |",
+        "|---|---|---|---|",
+    ]
     rows.sort(key=lambda row: -row[0])
     return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
 
@@ -81,7 +87,11 @@ def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
             raise HistoryError(
                 f"{path}: does not hold {run_id}, the run of the baseline: give another folder with --out"
             )
-        return [one for one in store.nights() if one.seq >= born and not one.postponed and one.apart is None]
+        return [
+            one
+            for one in store.nights()
+            if one.seq >= born and not one.postponed and one.apart is None
+        ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,19 +107,36 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _nights(argv: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="python -m selftest.nights_on_gpu", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the folder of the runs and their history")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="the folder of the runs and their history"
+    )
     parser.add_argument("--machine", type=Path, required=True, help="the machine file")
     parser.add_argument(
-        "--nights", type=int, default=3, help="nights after the baseline, those that are there counted in"
+        "--nights",
+        type=int,
+        default=3,
+        help="nights after the baseline, those that are there counted in",
     )
     parser.add_argument("--profile", default="nightly", help="of the run that becomes the baseline")
     parser.add_argument("--burn", default="15", help="seconds")
     given = parser.parse_args(argv)
     if not list(Path("/proc/driver/nvidia/gpus").glob("*")):
-        print("no GPU of NVIDIA's driver is here: these nights are for a machine that has one", file=sys.stderr)
+        print(
+            "no GPU of NVIDIA's driver is here: these nights are for a machine that has one",
+            file=sys.stderr,
+        )
         return 2
     out, machine_id = given.out, clock.machine_id(Path("/"))
-    common = ["--machine", str(given.machine), "--station", "host", "--burn", given.burn, "--out", str(out)]
+    common = [
+        "--machine",
+        str(given.machine),
+        "--station",
+        "host",
+        "--burn",
+        given.burn,
+        "--out",
+        str(out),
+    ]
     wrong: list[str] = []
     made = out / "run-dir"
 
@@ -117,19 +144,28 @@ def _nights(argv: Sequence[str] | None) -> int:
         code, seconds = rigproof(verb, "--profile", profile, *common, "--run-dir-file", str(made))
         found = alarms(Path(made.read_text().rstrip("\n")) if made.is_file() else None)
         wrong.extend(found)
-        print(f"{verb} --profile {profile}: exit {code} after {seconds:.0f} s, {len(found)} alarms", flush=True)
+        print(
+            f"{verb} --profile {profile}: exit {code} after {seconds:.0f} s, {len(found)} alarms",
+            flush=True,
+        )
         return code == 0
 
     def accepted() -> bool:
         passed = night("accept", given.profile)
-        return passed and rigproof("baseline", "accept", made.read_text().rstrip("\n"), "--out", str(out))[0] == 0
+        return (
+            passed
+            and rigproof("baseline", "accept", made.read_text().rstrip("\n"), "--out", str(out))[0]
+            == 0
+        )
 
     if baseline_file.read(out, machine_id) is None and not accepted():
         return 1
     before = since_baseline(out, machine_id)
     wrong.clear()  # the accepted run is one of these
     for one in before:
-        wrong.extend(alarms(out / one.folder) if one.folder else [f"the folder of {one.run_id} is gone"])
+        wrong.extend(
+            alarms(out / one.folder) if one.folder else [f"the folder of {one.run_id} is gone"]
+        )
     for _ in range(len(before), given.nights + 1):
         if not night("nightly", "nightly"):
             break
@@ -137,7 +173,15 @@ def _nights(argv: Sequence[str] | None) -> int:
         table = moved(queries.trend_series(store))
     nights = len(since_baseline(out, machine_id)) - 1
     print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
-    told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]
+    told = [
+        f"# {nights} nights after a baseline",
+        "",
+        *table,
+        "",
+        "## Alarms",
+        "",
+        *(wrong or ["None."]),
+    ]
     (out / NIGHTS).write_text("\n".join([*told, ""]), encoding="utf-8")
     return 0 if nights >= given.nights and not wrong else 1
 

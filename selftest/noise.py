@@ -33,12 +33,20 @@ _BOARDS: tuple[tuple[str, Noise], ...] = (
     (r"gemm_tf32_short", Noise(0.022, f"{_RUNS}: 372 to 396 TFLOP/s")),
     (r"gemm_f8_short", Noise(0.021, f"{_RUNS}: 1402 to 1472 TFLOP/s")),
     (r"gemm_f64_short", Noise(0.012, f"{_RUNS}: 57.9 to 59.5 TFLOP/s")),
-    (r"gemm_(bf16|i8|f32)_short", Noise(0.010, f"{_RUNS}: bfloat16 736 to 750, INT8 931 to 952 TFLOP/s")),
+    (
+        r"gemm_(bf16|i8|f32)_short",
+        Noise(0.010, f"{_RUNS}: bfloat16 736 to 750, INT8 931 to 952 TFLOP/s"),
+    ),
     (
         rf"(gemm|burn)_{_D}",
-        Noise(0.008, f"{_RUNS}: bfloat16 656 to 670, FP8 1246 to 1296, float64 52.6 to 53.7 TFLOP/s"),
+        Noise(
+            0.008, f"{_RUNS}: bfloat16 656 to 670, FP8 1246 to 1296, float64 52.6 to 53.7 TFLOP/s"
+        ),
     ),
-    (r"gpu_burn_(float|tensor|double)", Noise(0.004, f"{_RUNS}: 50.9 to 51.1 and 53.9 to 54.4 TFLOP/s")),
+    (
+        r"gpu_burn_(float|tensor|double)",
+        Noise(0.004, f"{_RUNS}: 50.9 to 51.1 and 53.9 to 54.4 TFLOP/s"),
+    ),
     (r"(copy|bandwidth_test|copy_own)_(h2d|d2h)", Noise(0.004, f"{_RUNS}: 54.8 to 55.5 GB/s")),
     (r"copy_own_d2d", Noise(0.004, f"{_RUNS}: 4275 to 4303 GB/s")),
     (r"p2p_write", Noise(0.045, f"{_RUNS}: 361 and 393 GB/s, an H100 published 365")),
@@ -65,7 +73,9 @@ _ALL: tuple[tuple[str, Noise], ...] = (
 )  # fmt: skip
 _SMALL_CASE = Noise(2.5, f"{_RUNS}: highest temperatures of 61 to 67 degC on seven cards", True)
 _BIG_CASE = Noise(
-    3.5, "limits file: equal cards differ by up to about 10 degC in chassis of eight, a range of 2.85 of it", True
+    3.5,
+    "limits file: equal cards differ by up to about 10 degC in chassis of eight, a range of 2.85 of it",
+    True,
 )
 _BARE_CORE = Noise(0.015, "assumed: within a few per cent of each other on bare metal")
 _VM_CORE = Noise(0.10, _VM)

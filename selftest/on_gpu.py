@@ -42,7 +42,9 @@ def playable(catalogue: Sequence[Named], gpus: int) -> tuple[Named, ...]:
     found = []
     for named in catalogue:
         loads = named.fault.loads
-        alone = len(loads) == 1 and not (named.fault.tools or named.fault.nvml or named.fault.programs)
+        alone = len(loads) == 1 and not (
+            named.fault.tools or named.fault.nvml or named.fault.programs
+        )
         for name, load in loads.items() if alone else ():
             if name in INJECTING and load.fault and load.gpu == 0 and not load.dtype and gpus:
                 found.append(named)
@@ -57,7 +59,10 @@ def interpreter(folder: Path, load: str, fault: str) -> Path:
     python.write_text(WRAPPER.format(load=load, fault=fault), encoding="utf-8")
     python.chmod(0o755)
     (site,) = folder.glob("lib/python3*/site-packages")
-    own = [Path(__file__).resolve().parents[1], *(Path(one) for one in sys.path if "site-packages" in one)]
+    own = [
+        Path(__file__).resolve().parents[1],
+        *(Path(one) for one in sys.path if "site-packages" in one),
+    ]
     (site / "this.pth").write_text("".join(f"{one}\n" for one in own), encoding="utf-8")
     return python
 
@@ -80,7 +85,9 @@ def play(named: Named, home: Path, seconds: float) -> Iterator[Row]:
     ((load, told),) = named.fault.loads.items()
     own = home / named.name
     python = interpreter(own / "python", load, told.fault)
-    run, boot_s = _accept(own / "run", python, ["--only", str(named.fault.only), "--burn", f"{seconds:g}"])
+    run, boot_s = _accept(
+        own / "run", python, ["--only", str(named.fault.only), "--burn", f"{seconds:g}"]
+    )
     yield from trial.rows(named, run, boot_s, home)
 
 
@@ -94,8 +101,13 @@ def clean(home: Path, runs: int, machine: Path | None) -> FalseAlarms:
             told.append(f"{number}: {run.out.strip()[-300:]} {run.err.strip()[-300:]}")
         else:
             remarked += bool(run.verdict["warnings"])
-        print(f"clean run {number + 1} of {runs}: {(run.out or run.err).strip().splitlines()[-1]}", flush=True)
-    return FalseAlarms("real runs of the smoke profile on this GPU", runs, len(told), "; ".join(told), remarked)
+        print(
+            f"clean run {number + 1} of {runs}: {(run.out or run.err).strip().splitlines()[-1]}",
+            flush=True,
+        )
+    return FalseAlarms(
+        "real runs of the smoke profile on this GPU", runs, len(told), "; ".join(told), remarked
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,7 +116,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("reports"), help="where its folder goes")
     parser.add_argument("--only", default="", help="faults that hold this word in their names")
     parser.add_argument("--no-faults", action="store_true", help="clean runs alone")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of burn in each run with a fault")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="of burn in each run with a fault"
+    )
     parser.add_argument("--clean", type=int, default=5, help="whole runs with nothing injected")
     parser.add_argument("--machine", type=Path, help="the machine file of the clean runs")
     given = parser.parse_args(argv)
@@ -120,12 +134,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     for named in () if given.no_faults else playable(read(), gpus):
         if given.only in named.name:
             for row in play(named, home.absolute(), given.seconds):
-                print(f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}", flush=True)
+                print(
+                    f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}",
+                    flush=True,
+                )
                 rows.append(row)
     alarms = (clean(home.absolute(), given.clean, given.machine),) if given.clean else ()
     kind = f"GPU, {given.seconds:g} s"
     outcome = paper.Outcome(
-        clock.utc(), provenance.package_digest()[:12], kind, time.monotonic() - began, tuple(rows), alarms
+        clock.utc(),
+        provenance.package_digest()[:12],
+        kind,
+        time.monotonic() - began,
+        tuple(rows),
+        alarms,
     )
     (home / "rows.json").write_bytes(msgspec.json.format(msgspec.json.encode(outcome.rows)))
     (home / "selftest.xml").write_bytes(paper.junit(outcome))

@@ -51,7 +51,12 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether nothing was missed, no clean run raised an alarm, and all was tried that should be."""
-        return bool(self.rows) and self.caught == len(self.rows) and not self.false_alarms and not self.troubles
+        return (
+            bool(self.rows)
+            and self.caught == len(self.rows)
+            and not self.false_alarms
+            and not self.troubles
+        )
 
     def families(self) -> list[tuple[str, int, int, float]]:
         """Family, caught, faults, and the seconds of the slowest row that was caught."""
@@ -94,17 +99,25 @@ def show(outcome: Outcome, console: Console) -> None:
     for row in outcome.rows:
         word = Text(one_line(row.by)) if row.caught else Text("MISSED", style="bold red")
         said = row.message if row.caught else row.wrong
-        table.add_row(row.family, Text(row.fault), word, f"{row.seconds:.1f}", Text(one_line(said)[:160]))
+        table.add_row(
+            row.family, Text(row.fault), word, f"{row.seconds:.1f}", Text(one_line(said)[:160])
+        )
     console.print(table)
     if outcome.sensitivity:
         table = Table("what", "smallest caught", "largest missed", "by", box=None, pad_edge=False)
         for one in outcome.sensitivity:
-            table.add_row(Text(one.what), Text(one.smallest), Text(one.missed), Text(one_line(one.how)[:120]))
+            table.add_row(
+                Text(one.what), Text(one.smallest), Text(one.missed), Text(one_line(one.how)[:120])
+            )
         console.print(table)
     for alarms in outcome.alarms:
         told = f": {one_line(alarms.told)[:200]}" if alarms.told else ""
         remarked = f", {alarms.remarked} with a remark" if alarms.remarked else ""
-        console.print(Text(f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}"))
+        console.print(
+            Text(
+                f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}"
+            )
+        )
     for family, caught, faults, slowest in outcome.families():
         console.print(Text(f"{family}: {caught} of {faults}, the slowest after {slowest:.0f} s"))
     for trouble in outcome.troubles:
@@ -112,17 +125,26 @@ def show(outcome: Outcome, console: Console) -> None:
     # Once more at the end, where a log that was cut still has it.
     for row in outcome.rows:
         if not row.caught:
-            console.print(Text(one_line(f"missed: {row.family}: {row.fault}: {row.wrong}")[:400], style="red"))
+            console.print(
+                Text(one_line(f"missed: {row.family}: {row.fault}: {row.wrong}")[:400], style="red")
+            )
 
 
 def junit(outcome: Outcome) -> bytes:
     """One testcase a fault, one a family of clean runs; what was missed is a failure."""
     suite = TestSuite("rigproof self-test")
     suite.timestamp = outcome.utc.rstrip("Z")
-    for key, value in (("build", outcome.build), ("kind", outcome.kind), ("closing_line", outcome.closing_line())):
+    for key, value in (
+        ("build", outcome.build),
+        ("kind", outcome.kind),
+        ("closing_line", outcome.closing_line()),
+    ):
         suite.add_property(key, one_line(value))
     for row in outcome.rows:
-        case = TestCase(one_line(f"{row.family}: {row.fault}"), classname=f"selftest.{row.family.replace(' ', '_')}")
+        case = TestCase(
+            one_line(f"{row.family}: {row.fault}"),
+            classname=f"selftest.{row.family.replace(' ', '_')}",
+        )
         case.time = row.seconds
         for key in ("seam", "by", "run_id", "container", "journal"):
             if value := getattr(row, key):
@@ -133,7 +155,9 @@ def junit(outcome: Outcome) -> bytes:
             case.result = [_failure(row.wrong)]
         suite.add_testcase(case)
     for alarms in outcome.alarms:
-        case = TestCase(one_line(f"clean runs: {alarms.what}"), classname="selftest.clean_runs", time=0.0)
+        case = TestCase(
+            one_line(f"clean runs: {alarms.what}"), classname="selftest.clean_runs", time=0.0
+        )
         case.system_out = f"{alarms.alarms} alarms in {alarms.runs} runs"
         if alarms.alarms or not alarms.runs:
             case.result = [_failure(alarms.told or "no clean run was made")]
@@ -146,7 +170,9 @@ def junit(outcome: Outcome) -> bytes:
     report = JUnitXml("rigproof self-test")
     report.add_testsuite(suite)
     report.update_statistics()
-    del report._elem.attrib["skipped"]  # not in Jenkins' schema, which counts skipped tests at the suite alone
+    del report._elem.attrib[
+        "skipped"
+    ]  # not in Jenkins' schema, which counts skipped tests at the suite alone
     written: bytes = report.tostring()
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + written + b"\n"
 
@@ -163,7 +189,9 @@ def page(outcome: Outcome) -> str:
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=lambda value: one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        finalize=lambda value: (
+            one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -180,13 +208,18 @@ def markdown(outcome: Outcome) -> str:
     return "\n".join([*lines, "", outcome.closing_line()]) + "\n"
 
 
-def write(outcome: Outcome, folder: Path, *, package_digest: str, machine_id: str) -> Sequence[Path]:
+def write(
+    outcome: Outcome, folder: Path, *, package_digest: str, machine_id: str
+) -> Sequence[Path]:
     """Write everything into a folder; returns the files."""
     files = {
         "selftest.html": page(outcome).encode(),
         "selftest.xml": junit(outcome),
         "selftest.md": markdown(outcome).encode(),
-        "selftest.json": msgspec.json.format(msgspec.json.encode(outcome.record(package_digest, machine_id))) + b"\n",
+        "selftest.json": msgspec.json.format(
+            msgspec.json.encode(outcome.record(package_digest, machine_id))
+        )
+        + b"\n",
         "rows.json": msgspec.json.format(msgspec.json.encode(outcome.rows)) + b"\n",
     }
     for name, content in files.items():

@@ -30,7 +30,9 @@ def spread(kinds: Sequence[str], count: int, seed: int) -> tuple[Point, ...]:
     chance = random.Random(seed)
     order = [kinds[number % len(kinds)] for number in range(count)]
     parts = {kind: _parts(total, chance) for kind, total in Counter(order).items()}
-    return tuple(Point(number, kind, next(parts[kind])) for number, kind in enumerate(order, start=1))
+    return tuple(
+        Point(number, kind, next(parts[kind])) for number, kind in enumerate(order, start=1)
+    )
 
 
 def _parts(count: int, chance: random.Random) -> Iterator[float]:

@@ -60,6 +60,8 @@ def on_disk(data: bytes, *, telemetry: bool) -> int:
     found = [msgspec.json.decode(line, type=_Line) for line in lines[1:]]
     for line, record in zip(lines[1:], found, strict=True):
         size += len(line) + 1
-        lazy = record.body.record in LAZY or (telemetry and record.boot_s > found[-1].boot_s - SYNCED_S)
+        lazy = record.body.record in LAZY or (
+            telemetry and record.boot_s > found[-1].boot_s - SYNCED_S
+        )
         kept = kept if lazy else size
     return kept

@@ -46,9 +46,17 @@ class Subject:
         """The fault of this size, on this component."""
 
         def change(_check: str, due: Due, value: float) -> float:
-            if due.component != self.due.component or (due.measurement == "p2p_staged" != self.due.measurement):
+            if due.component != self.due.component or (
+                due.measurement == "p2p_staged" != self.due.measurement
+            ):
                 return value
-            return value * (1 - size) if self.due.unit in RATES else value - size if self.less else value + size
+            return (
+                value * (1 - size)
+                if self.due.unit in RATES
+                else value - size
+                if self.less
+                else value + size
+            )
 
         return change
 
@@ -84,12 +92,19 @@ def cut(machine: Machine, check_id: str, due: Due) -> Machine:
     if due.measurement == "burn_temperature_spread":
         base = {due.measurement}
     (check,) = (check for check in machine.plan.checks if check.id == check_id)
-    reckoned = "_ratio" in due.measurement or due.measurement in ("p2p_gain", "burn_temperature_spread")
+    reckoned = "_ratio" in due.measurement or due.measurement in (
+        "p2p_gain",
+        "burn_temperature_spread",
+    )
     kept = [due]
     for other in check.due:
         same_way = due.measurement != "p2p_gain" or other.component == due.component
         if reckoned and other is not due and other.measurement in base and same_way:
-            kept.append(msgspec.structs.replace(other, limit=None, unlimited="only what is reckoned from it is judged"))
+            kept.append(
+                msgspec.structs.replace(
+                    other, limit=None, unlimited="only what is reckoned from it is judged"
+                )
+            )
     planned = PlannedCheck(check.id, check.title, check.session, check.seconds, tuple(kept))
     plan = msgspec.structs.replace(machine.plan, checks=(planned,), gaps=(), waivers=())
     return replace(machine, plan=plan)
@@ -108,9 +123,14 @@ def smallest(subject: Subject, runs: int, seed: int, known: Known) -> Caught:
     assert limit is not None
     numbers = _numbers(small, subject, limit)
     if numbers not in known:
-        fails = warns = first(subject.steps, lambda size: certain(small, subject, size, ("fail",), runs, seed))
+        fails = warns = first(
+            subject.steps, lambda size: certain(small, subject, size, ("fail",), runs, seed)
+        )
         if limit.warn_low is not None or limit.warn_high is not None:
-            warns = first(subject.steps, lambda size: certain(small, subject, size, ("fail", "warn"), runs, seed))
+            warns = first(
+                subject.steps,
+                lambda size: certain(small, subject, size, ("fail", "warn"), runs, seed),
+            )
         known[numbers] = (fails, warns)
     return Caught(subject, *known[numbers])
 
@@ -129,10 +149,17 @@ def _numbers(small: Machine, subject: Subject, limit: Limit) -> tuple[object, ..
         )
         for key, _, middle, deviation in drawn
     )
-    return subject.steps, subject.less, tuple(one if one is None else round(one / scale, 6) for one in bounds), moved
+    return (
+        subject.steps,
+        subject.less,
+        tuple(one if one is None else round(one / scale, 6) for one in bounds),
+        moved,
+    )
 
 
-def certain(small: Machine, subject: Subject, size: float, kinds: tuple[str, ...], runs: int, seed: int) -> bool:
+def certain(
+    small: Machine, subject: Subject, size: float, kinds: tuple[str, ...], runs: int, seed: int
+) -> bool:
     """Whether the fault of this size is found in 99 of 100 drawn runs; the draws are the same for every size."""
     dice, missed = random.Random(seed), 0
     if not any(moved for _, _, _, moved in journals_made.figures(small)):

@@ -45,7 +45,9 @@ class Row:
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
-            raise ValueError(f"there is no family {self.family!r} of faults: choose one of {', '.join(FAMILIES)}")
+            raise ValueError(
+                f"there is no family {self.family!r} of faults: choose one of {', '.join(FAMILIES)}"
+            )
         if self.caught == bool(self.wrong):
             raise ValueError(f"{self.fault}: a row that is not caught says why, and no other does")
 

@@ -64,7 +64,10 @@ class Started:
                 with contextlib.suppress(OSError):  # it ended while we looked
                     if mark in (entry / "environ").read_bytes().split(b"\0"):
                         found[int(entry.name)] = (
-                            (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                            (entry / "cmdline")
+                            .read_bytes()
+                            .replace(b"\0", b" ")
+                            .decode(errors="replace")
                         )
         return found
 
@@ -119,11 +122,18 @@ class Scene:
             file = self.rig.home / "boot_id"
             file.write_text(f"{self.boot_id}\n", encoding="ascii")
             boot = str(file)
-        own = [str(Path(sys.executable).with_name("rigproof"))] if self._box is None else self._box.program
+        own = (
+            [str(Path(sys.executable).with_name("rigproof"))]
+            if self._box is None
+            else self._box.program
+        )
         inside = ["sh", "-c", MOUNTS, "sh", str(self.rig.home / "lock"), boot, *own]
         mark, before, began = uuid.uuid4().hex, self.rig.runs(), time.monotonic()
         process = self.rig.start(
-            arguments, variables={MARK: mark}, program=["unshare", "--mount", *self._time, *inside], wait=False
+            arguments,
+            variables={MARK: mark},
+            program=["unshare", "--mount", *self._time, *inside],
+            wait=False,
         )
         return Started(process, mark, before, began)
 
@@ -132,7 +142,13 @@ class Scene:
         out, err = started.process.communicate(timeout=ENDS_S)
         made = sorted(self.rig.runs() - started.before)
         assert len(made) <= 1, f"one start has made several runs: {made}"
-        return Run(started.process.returncode, out, err, time.monotonic() - started.began, made[0] if made else None)
+        return Run(
+            started.process.returncode,
+            out,
+            err,
+            time.monotonic() - started.began,
+            made[0] if made else None,
+        )
 
     def run(self, arguments: Sequence[str]) -> Run:
         """Start it and wait for its end."""

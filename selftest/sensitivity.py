@@ -40,7 +40,9 @@ def rows(asked: Sequence[Asked], runs: int, seed: int) -> tuple[Sensitivity, ...
 
 
 def _row(one: Asked, runs: int, seed: int, known: Known) -> Sensitivity:
-    cells = [cell for name in one.machines if (cell := _cell(one, name, runs, seed, known)) is not None]
+    cells = [
+        cell for name in one.machines if (cell := _cell(one, name, runs, seed, known)) is not None
+    ]
     if not cells:
         return Sensitivity(one.what, "never", "all", f"no measurement {one.pattern} has a limit")
     return Sensitivity(
@@ -65,14 +67,20 @@ def _join(one: Asked, cells: Sequence[Cell], key: str) -> list[str]:
     texts = [str(getattr(cell, key)) for cell in cells]
     if len(one.machines) == 1 or (len(cells) == len(one.machines) and len(set(texts)) == 1):
         return texts[:1]
-    absent = [f"{name}: not judged" for name in one.machines if name not in {cell.machine for cell in cells}]
+    absent = [
+        f"{name}: not judged"
+        for name in one.machines
+        if name not in {cell.machine for cell in cells}
+    ]
     return [*(f"{cell.machine}: {text}" for cell, text in zip(cells, texts, strict=True)), *absent]
 
 
 def _cell(one: Asked, name: str, runs: int, seed: int, known: Known) -> Cell | None:
     machine = next(machine for machine in every() if machine.name == name)
     wanted = [
-        sub for sub in subjects(machine) if sub.less == one.less and re.fullmatch(one.pattern, sub.due.measurement)
+        sub
+        for sub in subjects(machine)
+        if sub.less == one.less and re.fullmatch(one.pattern, sub.due.measurement)
     ]
     found = [smallest(subject, runs, seed, known) for subject in wanted]
     if not found:
@@ -80,9 +88,13 @@ def _cell(one: Asked, name: str, runs: int, seed: int, known: Known) -> Cell | N
     able = [caught for caught in found if caught.fails is not None]
     unfit = [caught for caught in found if caught.fails is None]
     if unfit and (one.mode == "each" or not able):
-        return Cell(name, "never", "all", f"{unfit[0].subject.due.measurement}: no fault of it fails")
+        return Cell(
+            name, "never", "all", f"{unfit[0].subject.due.measurement}: no fault of it fails"
+        )
     worst = (min if one.mode == "any" else max)(able, key=lambda caught: caught.fails or 0.0)
-    warned = (min if one.mode == "any" else max)(caught.warns for caught in found if caught.warns is not None)
+    warned = (min if one.mode == "any" else max)(
+        caught.warns for caught in found if caught.warns is not None
+    )
     return Cell(name, _caught(one, worst, warned), _missed(one, worst, warned), _how(worst))
 
 
@@ -128,7 +140,8 @@ def unmeasured(tried: Sequence[Machine] | None = None) -> Sensitivity:
     wrong = faultless(tried)
     how = "each measurement of each machine was left out by itself: UNJUDGED, never PASS"
     return Sensitivity(
-        "measurements that are due and do not come", *(("never", "1", wrong[0]) if wrong else ("1", "nothing", how))
+        "measurements that are due and do not come",
+        *(("never", "1", wrong[0]) if wrong else ("1", "nothing", how)),
     )
 
 
@@ -174,7 +187,9 @@ def _slow(shares: Sequence[Share]) -> list[list[str]]:
     found: dict[str, list[str]] = {}
     for one in shares:
         cells = found.setdefault(one.basis, [one.basis])
-        cells.append(" / ".join(f"{100 * share:.0f}" for share in (one.fails, one.warns, one.missed)))
+        cells.append(
+            " / ".join(f"{100 * share:.0f}" for share in (one.fails, one.warns, one.missed))
+        )
     return list(found.values())
 
 

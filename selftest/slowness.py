@@ -50,11 +50,18 @@ BASES = (
     Basis("one RTX 4090 alone, its sheet", "4090-7950x", ratios=False),
     Basis("one of two RTX 4090, beside the other", "2x4090", ratios=True),
     Basis("one of eight H200, beside the others", "8xh200", ratios=True),
-    Basis("slow from the second lap of the burn on, against its first", "1xh200", ratios=False, later=True),
+    Basis(
+        "slow from the second lap of the burn on, against its first",
+        "1xh200",
+        ratios=False,
+        later=True,
+    ),
 )
 
 
-def caught_slow(runs: int = 200, seed: int = 1, percents: Sequence[int] = PERCENTS) -> tuple[Share, ...]:
+def caught_slow(
+    runs: int = 200, seed: int = 1, percents: Sequence[int] = PERCENTS
+) -> tuple[Share, ...]:
     """For each basis and percentage what becomes of so many drawn runs, in which gpu0 is slow in every product of matrices."""
     return tuple(_share(basis, percent, runs, seed) for basis in BASES for percent in percents)
 
@@ -78,7 +85,9 @@ def _slow(basis: Basis, percent: int) -> Change:
 
 
 def _cut(machine: Machine, basis: Basis) -> Machine:
-    plan = msgspec.structs.replace(machine.plan, checks=tuple(_checks(machine, basis)), gaps=(), waivers=())
+    plan = msgspec.structs.replace(
+        machine.plan, checks=tuple(_checks(machine, basis)), gaps=(), waivers=()
+    )
     return replace(machine, plan=plan)
 
 
@@ -89,6 +98,10 @@ def _checks(machine: Machine, basis: Basis) -> Iterator[PlannedCheck]:
             if basis.counts(due):
                 kept.append(due)
             elif basis.ratios and due.unit == "TFLOP/s":
-                kept.append(msgspec.structs.replace(due, limit=None, unlimited="only siblings are compared here"))
+                kept.append(
+                    msgspec.structs.replace(
+                        due, limit=None, unlimited="only siblings are compared here"
+                    )
+                )
         if kept:
             yield PlannedCheck(check.id, check.title, check.session, check.seconds, tuple(kept))

@@ -87,14 +87,21 @@ class Stage:
     def _accepted(self, as_it_was: Born) -> None:
         """Lay a baseline beside the runs: of the same machine without the fault, which rigproof looks at in a corner of its own."""
         whole = msgspec.structs.replace(
-            self.fault, nvml=(), programs=as_it_was.programs, files=as_it_was.files, timeline_from=None, born=None
+            self.fault,
+            nvml=(),
+            programs=as_it_was.programs,
+            files=as_it_was.files,
+            timeline_from=None,
+            born=None,
         )
         before = Stage(self.home / "born", whole, self.library, self.rigproof, None)
         try:
             started = before.rig.start(["inventory"], program=before.inside, wait=False)
             shown, trouble = started.communicate(timeout=ENDS_S)
             if started.returncode != 0:
-                raise StageError(f"the machine without the fault could not be looked at: {trouble.strip()}")
+                raise StageError(
+                    f"the machine without the fault could not be looked at: {trouble.strip()}"
+                )
             born.lay(self.rig.out, json.loads(shown))
         finally:
             before.clear()
@@ -178,7 +185,10 @@ class Stage:
 
     def play(self) -> tuple[Run, float]:
         """The run to its end, and the boot-time clock at its beginning. Raises StageError where the fault could not be put in."""
-        argv = [*self.rig.argv(only=self.fault.only, burn=None, machine=self._declares), *self._arguments()]
+        argv = [
+            *self.rig.argv(only=self.fault.only, burn=None, machine=self._declares),
+            *self._arguments(),
+        ]
         program = self.inside
         before, began, boot_s = self.rig.runs(), time.monotonic(), clock.boot_s()
         started = self.rig.start(argv, program=program, wait=False)
@@ -196,10 +206,19 @@ class Stage:
         return self.fault.machine is None or self.fault.declared is not None
 
     def _arguments(self) -> list[str]:
-        found = ["--profile", self.fault.profile, "--station", self.fault.station, "--burn", f"{self.fault.burn:g}"]
+        found = [
+            "--profile",
+            self.fault.profile,
+            "--station",
+            self.fault.station,
+            "--burn",
+            f"{self.fault.burn:g}",
+        ]
         if self.fault.station == "docker":
             if self.images is None:
-                raise StageError("it is played in a container, and no engine was found: run `make engine` as root")
+                raise StageError(
+                    "it is played in a container, and no engine was found: run `make engine` as root"
+                )
             if self.fault.machine is not None:
                 self._on_the_host()
             described = None if self.fault.machine is None else self.described(inside=True)
@@ -215,19 +234,31 @@ class Stage:
         (self.home / "libcuda.so.1").write_bytes(b"")
         there = {"libcuda.so.1": self.home, "libnvidia-ml.so.1": self.library}
         word = {"x86_64": "x86-64", "aarch64": "AArch64"}[os.uname().machine]
-        listing = "".join(f"\t{name} (libc6,{word}) => {folder}/{name}\n" for name, folder in there.items())
+        listing = "".join(
+            f"\t{name} (libc6,{word}) => {folder}/{name}\n" for name, folder in there.items()
+        )
         (self.home / "ldconfig.txt").write_text(listing, encoding="utf-8")
         fakes.program(self.rig.fakes, "ldconfig", f"cat '{self.home}/ldconfig.txt'")
 
     def _during(self, started: subprocess.Popen[str], before: set[Path]) -> None:
         """What happens while a check runs."""
         kill, said = self.fault.kill, self.fault.kernel_log
-        check = kill.during if kill else said.during if said and said.during else self.fault.timeline_from
+        check = (
+            kill.during
+            if kill
+            else said.during
+            if said and said.during
+            else self.fault.timeline_from
+        )
         if check is None:
             return
-        folder = wait_for(lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S)
+        folder = wait_for(
+            lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S
+        )
         if not isinstance(folder, Path):
-            raise StageError(f"no run was made in which {check} could begin: {started.communicate()[1].strip()}")
+            raise StageError(
+                f"no run was made in which {check} could begin: {started.communicate()[1].strip()}"
+            )
         self.rig.reached(folder, check, self.fault.within_s)
         if said is not None and said.during is not None:
             self.log(said)

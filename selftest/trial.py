@@ -31,7 +31,11 @@ def told(run: Run) -> dict[str, Told]:
     """What each testcase of the run's JUnit says, by name; `kind` is pass where it has no result."""
     found = {}
     for name, case in run.cases().items():
-        kinds = [kind for kind, type_ in KINDS.items() if any(isinstance(one, type_) for one in case.result)]
+        kinds = [
+            kind
+            for kind, type_ in KINDS.items()
+            if any(isinstance(one, type_) for one in case.result)
+        ]
         text = "\n".join(f"{one.message or ''}\n{one.text or ''}" for one in case.result)
         found[name] = Told(kinds[0] if kinds else "pass", text)
     return found
@@ -76,8 +80,16 @@ def said(expect: Expect, run: Run) -> tuple[str, str]:
         return "", f"the JUnit has no testcase {expect.check}"
     found = _match(expect.says, case.text)
     if case.kind != expect.outcome:
-        return found, f"{expect.check} came to {case.kind}, not {expect.outcome}: {' '.join(case.text.split())[:300]}"
-    return found, "" if found else f"{expect.check} said {' '.join(case.text.split())[:300]!r}, not /{expect.says}/"
+        return (
+            found,
+            f"{expect.check} came to {case.kind}, not {expect.outcome}: {' '.join(case.text.split())[:300]}",
+        )
+    return (
+        found,
+        ""
+        if found
+        else f"{expect.check} said {' '.join(case.text.split())[:300]!r}, not /{expect.says}/",
+    )
 
 
 def _match(pattern: str, text: str) -> str:
@@ -117,7 +129,11 @@ def whole(fault: Fault, run: Run) -> str:
     ]  # what an awaited gate brings with it
     for finding in (*run.verdict["violations"], *run.verdict["unjudged"]):
         text = finding["text"]
-        if finding["check"] == "run" and NAMED_IMAGE not in text and not any(re.search(one, text) for one in awaited):
+        if (
+            finding["check"] == "run"
+            and NAMED_IMAGE not in text
+            and not any(re.search(one, text) for one in awaited)
+        ):
             return f"the run was accused too: {text[:300]}"
     return ""
 
@@ -133,5 +149,9 @@ def seconds(expect: Expect, run: Run, boot_s: float) -> float:
 
 def container(run: Run) -> str:
     """The engine's short id of the container that the run's loads were in; empty where there was none."""
-    ids = [one.container for one in run.bodies(SessionEnded) if one.container] if run.folder is not None else []
+    ids = (
+        [one.container for one in run.bodies(SessionEnded) if one.container]
+        if run.folder is not None
+        else []
+    )
     return ids[0][:12] if ids else ""

@@ -43,7 +43,9 @@ class Victim:
         if cut is not None:
             rebooted = True if point.kind == "reboot" else None
             self.wrong += cut.after_the_next_start(self.told, ended=self.ended, rebooted=rebooted)
-            self.wrong += ["its container is still there"] if scene.containers(cut.folder.name) else []
+            self.wrong += (
+                ["its container is still there"] if scene.containers(cut.folder.name) else []
+            )
             if cut.begun:
                 judged = scene.run(["judge", str(cut.folder)])
                 self.wrong += cut.judged_again(judged.code, judged.out + judged.err)
@@ -58,7 +60,9 @@ class Victim:
             seconds=self.seconds,
             run_id=cut.folder.name if cut else "",
             container=self.container,
-            journal=str((cut.folder / "journal.jsonl").relative_to(scene.rig.home)) if cut and cut.begun else "",
+            journal=str((cut.folder / "journal.jsonl").relative_to(scene.rig.home))
+            if cut and cut.begun
+            else "",
             wrong=wrong,
         )
 
@@ -72,4 +76,8 @@ class Victim:
         if self.ended:
             return "everything had been measured and reported: the run is whole, and passes"
         line = self.cut.sentence(self.told)
-        return f"{line} (everything had been measured: it passes)" if "without its reports" in line else line
+        return (
+            f"{line} (everything had been measured: it passes)"
+            if "without its reports" in line
+            else line
+        )

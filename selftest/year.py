@@ -16,12 +16,18 @@ from selftest.row import FalseAlarms, Sensitivity
 SEED = 1
 
 
-def rows(years: int, draws: int, seed: int, jobs: int = 1) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
+def rows(
+    years: int, draws: int, seed: int, jobs: int = 1
+) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
     """The same as rows of the self-test's tables."""
     sound = quiet(ONE, years, seed, jobs)
     told = "; ".join(sound.failed[:1])
     alarms = FalseAlarms(
-        f"simulated nights of {years} machine-years", years * YEAR, len(sound.failed), told, sound.remarked
+        f"simulated nights of {years} machine-years",
+        years * YEAR,
+        len(sound.failed),
+        told,
+        sound.remarked,
     )
     found = tuple(
         Sensitivity(f"from night to night: {one.fault.what}", *_found(one, draws), "its own nights")
@@ -33,7 +39,10 @@ def rows(years: int, draws: int, seed: int, jobs: int = 1) -> tuple[tuple[FalseA
 def _found(one: Detected, draws: int) -> tuple[str, str]:
     """When a fault is found, and in how many machines it is not."""
     if one.fault.era:
-        return "is not to be told", f"told in {draws - one.failed.count(None)} of {draws} as a failure"
+        return (
+            "is not to be told",
+            f"told in {draws - one.failed.count(None)} of {draws} as a failure",
+        )
     wanted, how = (one.failed, "fails on") if one.fault.fails else (one.remarked, "remarked on")
     return f"{how} {_when(wanted)}", f"{wanted.count(None)} of {draws} machines"
 
@@ -46,10 +55,14 @@ def _when(nights: Sequence[int | None]) -> str:
     return f"night {middle}" if middle == last else f"night {middle}, at the latest {last}"
 
 
-def markdown(years: int, boards: int, draws: int, seed: int, jobs: int, *, as_cards: bool = False) -> str:
+def markdown(
+    years: int, boards: int, draws: int, seed: int, jobs: int, *, as_cards: bool = False
+) -> str:
     """The tables of the page."""
     sound = [
-        quiet(name, count, seed, jobs, as_cards=as_cards) for name, count in ((ONE, years), (BOARD, boards)) if count
+        quiet(name, count, seed, jobs, as_cards=as_cards)
+        for name, count in ((ONE, years), (BOARD, boards))
+        if count
     ]
     tables = [list(_quiet_table(sound))] if sound else []
     if draws:
@@ -86,16 +99,26 @@ def _detected_table(found: Sequence[Detected], draws: int) -> Iterator[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program."""
-    parser = argparse.ArgumentParser(prog="selftest.year", description="Simulate nights, and show what they find.")
-    parser.add_argument("--years", type=int, default=4, help="sound years of a machine with one GPU")
+    parser = argparse.ArgumentParser(
+        prog="selftest.year", description="Simulate nights, and show what they find."
+    )
+    parser.add_argument(
+        "--years", type=int, default=4, help="sound years of a machine with one GPU"
+    )
     parser.add_argument("--boards", type=int, default=0, help="sound years of a machine with eight")
     parser.add_argument("--draws", type=int, default=5, help="machines for each fault")
     parser.add_argument("--seed", type=int, default=SEED, help="where the dice begin")
-    parser.add_argument("--as-cards", action="store_true", help="one card's nights differ as much as cards do")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
+    parser.add_argument(
+        "--as-cards", action="store_true", help="one card's nights differ as much as cards do"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side"
+    )
     given = parser.parse_args(argv)
     began = time.monotonic()
-    tables = markdown(given.years, given.boards, given.draws, given.seed, given.jobs, as_cards=given.as_cards)
+    tables = markdown(
+        given.years, given.boards, given.draws, given.seed, given.jobs, as_cards=given.as_cards
+    )
     sys.stdout.write(tables + "\n")
     sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
     return 0

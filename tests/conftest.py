@@ -34,7 +34,9 @@ def memory_disk() -> Path | None:
         room = os.statvfs(MEMORY)
     except OSError:
         return None
-    fit = room.f_bavail * room.f_frsize >= MEMORY_LEAST and not room.f_flag & (os.ST_NOEXEC | os.ST_RDONLY)
+    fit = room.f_bavail * room.f_frsize >= MEMORY_LEAST and not room.f_flag & (
+        os.ST_NOEXEC | os.ST_RDONLY
+    )
     return MEMORY if fit and os.access(MEMORY, os.W_OK | os.X_OK) else None
 
 
@@ -42,14 +44,21 @@ if "PYTEST_DEBUG_TEMPROOT" not in os.environ and (disk := memory_disk()):
     # Read when the first folder is made; workers are given theirs. Pytest removes it when all passed.
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(disk)
 
-if find_spec("hypothesis"):  # `make test-gpu` runs where torch and pytest are, and nothing else need be
+if find_spec(
+    "hypothesis"
+):  # `make test-gpu` runs where torch and pytest are, and nothing else need be
     from hypothesis import HealthCheck, settings
 
     # A busy machine draws slowly, and is no fault of the property's.
     slow = (HealthCheck.too_slow,)
     settings.register_profile("all", deadline=None, suppress_health_check=slow)
     settings.register_profile(
-        "few", deadline=None, suppress_health_check=slow, max_examples=FEW, derandomize=True, database=None
+        "few",
+        deadline=None,
+        suppress_health_check=slow,
+        max_examples=FEW,
+        derandomize=True,
+        database=None,
     )
     settings.load_profile("all" if ALL else "few")
 

@@ -37,14 +37,26 @@ class Forks:
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         argv = [sys.executable, __file__, str(theirs.fileno()), *modules]
         path = os.pathsep.join(filter(None, sys.path))
-        self._process = subprocess.Popen(argv, env={**environ, "PYTHONPATH": path}, pass_fds=[theirs.fileno()])
+        self._process = subprocess.Popen(
+            argv, env={**environ, "PYTHONPATH": path}, pass_fds=[theirs.fileno()]
+        )
         theirs.close()
 
     def start(
-        self, call: str, files: Files, environ: Mapping[str, str], *arguments: Any, terminal: bool = False
+        self,
+        call: str,
+        files: Files,
+        environ: Mapping[str, str],
+        *arguments: Any,
+        terminal: bool = False,
     ) -> int:
         """A program's process id. With `terminal`, standard input is the terminal that it sits at."""
-        asked = {"call": call, "environ": dict(environ), "arguments": arguments, "terminal": terminal}
+        asked = {
+            "call": call,
+            "environ": dict(environ),
+            "arguments": arguments,
+            "terminal": terminal,
+        }
         socket.send_fds(self._link, [json.dumps(asked).encode()], list(files))
         return self._told()
 
@@ -56,7 +68,10 @@ class Forks:
     def run(self, call: str, environ: Mapping[str, str], *arguments: Any, given: str = "") -> Ended:
         """A program to its end, with what it is given at standard input."""
         with ExitStack() as stack:
-            files = [stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(3)]
+            files = [
+                stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+                for _ in range(3)
+            ]
             files[0].write(given)
             files[0].seek(0)
             numbers = (files[0].fileno(), files[1].fileno(), files[2].fileno())
@@ -104,7 +119,12 @@ def _become(asked: dict[str, Any], files: Sequence[int]) -> None:
         if asked["terminal"]:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         sys.stdin, sys.stdout, sys.stderr = (
-            os.fdopen(number, "w" if number else "r", encoding=as_started.encoding, errors=as_started.errors)
+            os.fdopen(
+                number,
+                "w" if number else "r",
+                encoding=as_started.encoding,
+                errors=as_started.errors,
+            )
             for number, as_started in enumerate((sys.stdin, sys.stdout, sys.stderr))
         )
         os.environ.clear()

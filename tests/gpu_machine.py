@@ -85,10 +85,22 @@ def address(index: int) -> str:
     return f"0000:{index + 1:02x}:00.0"
 
 
-def link(number: int, *, active: bool = True, to: int | None = None, speed_gbs: float | None = 25.0) -> NvLink:
+def link(
+    number: int, *, active: bool = True, to: int | None = None, speed_gbs: float | None = 25.0
+) -> NvLink:
     """An NVLink; `to` is the index of the GPU at its other end."""
     remote = address(to) if to is not None else None
-    return NvLink(number, active, "4.0", speed_gbs if active else None, remote, "gpu" if remote else None, 0, 0, 0)
+    return NvLink(
+        number,
+        active,
+        "4.0",
+        speed_gbs if active else None,
+        remote,
+        "gpu" if remote else None,
+        0,
+        0,
+        0,
+    )
 
 
 def device(index: int, /, *, traits: GpuTraits | None = TRAITS, **more: object) -> NvmlDevice:
@@ -109,9 +121,13 @@ def device(index: int, /, *, traits: GpuTraits | None = TRAITS, **more: object) 
     return replace(known, **more)  # type: ignore[arg-type]
 
 
-def pairs(count: int, read: str | None = "ok", write: str | None = "ok", path: str = "PHB") -> tuple[NvmlPair, ...]:
+def pairs(
+    count: int, read: str | None = "ok", write: str | None = "ok", path: str = "PHB"
+) -> tuple[NvmlPair, ...]:
     """Every ordered pair of so many GPUs."""
-    return tuple(NvmlPair(a, b, path, read, write, "not-supported") for a, b in permutations(range(count), 2))
+    return tuple(
+        NvmlPair(a, b, path, read, write, "not-supported") for a, b in permutations(range(count), 2)
+    )
 
 
 def tree_of(root: Path, count: int) -> Tree:
@@ -133,7 +149,10 @@ def answer(
 
 
 def look(
-    tree: Tree, devices: Sequence[NvmlDevice], found: Sequence[NvmlPair] = (), driver: str | None = "570.86.15"
+    tree: Tree,
+    devices: Sequence[NvmlDevice],
+    found: Sequence[NvmlPair] = (),
+    driver: str | None = "570.86.15",
 ) -> Inventory:
     """The machine as it shows itself."""
     told = msgspec.json.encode(answer(devices, found, driver)).decode()
@@ -150,4 +169,6 @@ def empty(count: int) -> Inventory:
 
 def machine(*devices: NvmlDevice, found: Sequence[NvmlPair] | None = None) -> Inventory:
     """A machine with these GPUs, all of which reach each other."""
-    return replace(empty(len(devices)), nvml=answer(devices, pairs(len(devices)) if found is None else found))
+    return replace(
+        empty(len(devices)), nvml=answer(devices, pairs(len(devices)) if found is None else found)
+    )

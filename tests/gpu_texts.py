@@ -51,8 +51,13 @@ def nvbandwidth(count: int, figures: Mapping[str, Sequence[float]]) -> str:
                 "sum": sum(values),
             }
         )
-    devices = [f"{index}: NVIDIA GeForce RTX 4090 (00000000:{index + 1:02x}:00): (box)" for index in range(count)]
-    return json.dumps({"nvbandwidth": {"GPU Device list": devices, "git_version": "v0.8", "testcases": testcases}})
+    devices = [
+        f"{index}: NVIDIA GeForce RTX 4090 (00000000:{index + 1:02x}:00): (box)"
+        for index in range(count)
+    ]
+    return json.dumps(
+        {"nvbandwidth": {"GPU Device list": devices, "git_version": "v0.8", "testcases": testcases}}
+    )
 
 
 WRONG_DATA = " Invalid value when checking the pattern at 0x7f1c40000000\n Current offset : 4096 \n"
@@ -63,7 +68,11 @@ def bandwidth_test(device: int, h2d: float = 26.2, d2h: float = 26.4, d2d: float
     tables = "".join(
         f" {way} Bandwidth, 1 Device(s)\n PINNED Memory Transfers\n"
         f"   Transfer Size (Bytes)\tBandwidth(GB/s)\n   32000000\t\t\t{rate}\n\n"
-        for way, rate in (("Host to Device", h2d), ("Device to Host", d2h), ("Device to Device", d2d))
+        for way, rate in (
+            ("Host to Device", h2d),
+            ("Device to Host", d2h),
+            ("Device to Device", d2d),
+        )
     )
     return (
         "[CUDA Bandwidth Test] - Starting...\nRunning on...\n\n"
@@ -88,11 +97,16 @@ def p2p(
 ) -> str:
     """p2pBandwidthLatencyTest, with the same figure for all pairs, but for those (row, column) that have one of their own with P2P."""
 
-    def matrix(title: str, label: str, local: float, way: float, own: Mapping[tuple[int, int], float]) -> str:
+    def matrix(
+        title: str, label: str, local: float, way: float, own: Mapping[tuple[int, int], float]
+    ) -> str:
         head = f"   {label}" + "".join(f"{column:6d} " for column in range(count))
         rows = [
             f"{row:6d} "
-            + "".join(f"{local if row == column else own.get((row, column), way):6.2f} " for column in range(count))
+            + "".join(
+                f"{local if row == column else own.get((row, column), way):6.2f} "
+                for column in range(count)
+            )
             for row in range(count)
         ]
         return "\n".join([*([title] if title else []), head, *rows]) + "\n"
@@ -116,7 +130,13 @@ def p2p(
         f"[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n{devices}\nP2P Connectivity Matrix\n"
         f"     D\\D{''.join(f'     {column}' for column in range(count))}\n{connected}\n"
         + matrix("Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)", "D\\D", 900.0, off, {})
-        + matrix("Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)", "D\\D", 900.0, on, own)
+        + matrix(
+            "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)",
+            "D\\D",
+            900.0,
+            on,
+            own,
+        )
         + matrix("Bidirectional P2P=Disabled Bandwidth Matrix (GB/s)", "D\\D", 900.0, 2 * off, {})
         + matrix("Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)", "D\\D", 900.0, 2 * on, twice)
         + latency
@@ -124,7 +144,11 @@ def p2p(
 
 
 def burn_as_asked(
-    argv: Sequence[str], rates: Sequence[float], *, names: Sequence[str] = (), totals: Sequence[int] = ()
+    argv: Sequence[str],
+    rates: Sequence[float],
+    *,
+    names: Sequence[str] = (),
+    totals: Sequence[int] = (),
 ) -> str:
     """gpu-burn of so many GPUs with this command line: with its memory, for its time."""
     memory, seconds = int(argv[argv.index("-m") + 1]), int(argv[-1])
@@ -135,7 +159,9 @@ def burn_as_asked(
         text = text.replace(f"GPU {gpu}: NVIDIA GeForce RTX 4090 (", f"GPU {gpu}: {name} (")
     for gpu, total in enumerate(totals):
         begin = f"Initialized device {gpu} with "
-        text = text.replace(f"{begin}24217 MB of memory (23801 ", f"{begin}{total} MB of memory ({total - 99} ")
+        text = text.replace(
+            f"{begin}24217 MB of memory (23801 ", f"{begin}{total} MB of memory ({total - 99} "
+        )
     return text
 
 
@@ -152,7 +178,8 @@ def gpu_burn(
     """gpu-burn of as many GPUs as there are rates (TFLOP/s). `errors` are those of a GPU half way; they stand at 0 again in the end."""
     gpus = range(len(rates))
     head = f"Burning for {seconds} seconds.\n" + "".join(
-        f"GPU {gpu}: NVIDIA GeForce RTX 4090 (UUID: GPU-{gpu:08x}-0000-4000-8000-000000000000)\n" for gpu in gpus
+        f"GPU {gpu}: NVIDIA GeForce RTX 4090 (UUID: GPU-{gpu:08x}-0000-4000-8000-000000000000)\n"
+        for gpu in gpus
     )
     head += "".join(
         f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using {memory} MB of it), using FLOATS\n"

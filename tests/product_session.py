@@ -47,14 +47,20 @@ copy = pytest.mark.measures("copy", unit="GB/s", per="gpu")
 OWN = context.SUITES
 
 
-def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out: Path, err: Path) -> int:
+def _become(
+    argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out: Path, err: Path
+) -> int:
     """Be the session, in a process that was just forked; gives its exit code."""
     gc.freeze()  # what the tests hold is looked through by nobody here
     os.setsid()
     reaper.prctl(reaper.PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    for number, path, flags in ((0, Path(os.devnull), os.O_RDONLY), (1, out, os.O_WRONLY), (2, err, os.O_WRONLY)):
+    for number, path, flags in (
+        (0, Path(os.devnull), os.O_RDONLY),
+        (1, out, os.O_WRONLY),
+        (2, err, os.O_WRONLY),
+    ):
         os.dup2(os.open(path, flags | os.O_CREAT, 0o600), number)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     known = command.clean_environment(environment)
@@ -71,14 +77,18 @@ def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out:
     return int(pytest.main(list(argv[argv.index("pytest") + 1 :])))
 
 
-def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folder: Path) -> command.ProgramResult:
+def forked(
+    argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folder: Path
+) -> command.ProgramResult:
     """Run a session's command line in a fork of this process: as cheap as its checks, and as much on its own as a program."""
     out, err = folder / "session.out", folder / "session.err"
     for path in (out, err):
         path.unlink(missing_ok=True)
     began = time.monotonic()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python 3.12 warns of threads: the child starts none of ours
+        warnings.simplefilter(
+            "ignore"
+        )  # Python 3.12 warns of threads: the child starts none of ours
         pid = os.fork()
     if pid == 0:
         code = 70
@@ -97,7 +107,9 @@ def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folde
         os.waitpid(pid, 0)
         raise
     code = os.waitstatus_to_exitcode(status)
-    return command.ProgramResult(tuple(argv), code, out.read_text(), err.read_text(), time.monotonic() - began)
+    return command.ProgramResult(
+        tuple(argv), code, out.read_text(), err.read_text(), time.monotonic() - began
+    )
 
 
 @functools.cache
@@ -125,7 +137,9 @@ def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     known_provenance(monkeypatch)
     monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", observed)
-    monkeypatch.setattr(planning, "start_collection", lambda _root: contextlib.nullcontext(collected))
+    monkeypatch.setattr(
+        planning, "start_collection", lambda _root: contextlib.nullcontext(collected)
+    )
 
 
 class Product:
@@ -162,9 +176,13 @@ class Product:
         argv, environment = context.argv(self.context), context.environment(run_id)
         if not self.real:
             return forked(argv, environment, self.context.parent, self._folder)
-        return command.run(argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent)
+        return command.run(
+            argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent
+        )
 
-    def run(self, plan: Plan, run_id: str | None = None, name: Session = "load") -> command.ProgramResult:
+    def run(
+        self, plan: Plan, run_id: str | None = None, name: Session = "load"
+    ) -> command.ProgramResult:
         """Run a session of a plan, under a name of its own: tests beside it sweep away what is left of runs that they close."""
         told = context.SessionContext(
             mode="run",
@@ -182,15 +200,24 @@ class Product:
     def collect(self) -> command.ProgramResult:
         """Collect only; see `answer`."""
         answer = str(self.run_dir / "answer.json")
-        context.write(context.SessionContext(mode="collect", root=str(self.root), answer=answer), self.context)
+        context.write(
+            context.SessionContext(mode="collect", root=str(self.root), answer=answer), self.context
+        )
         return self.start()
 
     def answer(self) -> tuple[CollectedCheck, ...]:
-        return msgspec.json.decode((self.run_dir / "answer.json").read_bytes(), type=context.Answer).checks
+        return msgspec.json.decode(
+            (self.run_dir / "answer.json").read_bytes(), type=context.Answer
+        ).checks
 
     def journalled(self, name: Session = "load") -> list[Body]:
         """What the session wrote."""
-        return [entry.body for entry in segment.read_segment(self.run_dir / f"journal-{name}.jsonl").entries]
+        return [
+            entry.body
+            for entry in segment.read_segment(self.run_dir / f"journal-{name}.jsonl").entries
+        ]
 
     def outcomes(self) -> dict[str, str]:
-        return {body.check: body.outcome for body in self.journalled() if isinstance(body, CheckEnded)}
+        return {
+            body.check: body.outcome for body in self.journalled() if isinstance(body, CheckEnded)
+        }

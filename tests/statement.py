@@ -26,7 +26,9 @@ def of(folder: Path, screen: str) -> Statement:
     """The statement of the run in a folder that holds its verdict.json; `screen` is what its command printed."""
     verdict = json.loads((folder / "verdict.json").read_bytes())
     findings = [
-        " | ".join((kind, row["check"], row.get("measurement", ""), row.get("component", ""), row["text"]))
+        " | ".join(
+            (kind, row["check"], row.get("measurement", ""), row.get("component", ""), row["text"])
+        )
         for kind, key in KINDS.items()
         for row in verdict[key]
     ]

@@ -121,7 +121,9 @@ def test_only_what_the_job_has_made_is_published(tmp_path: Path, name: str, own:
         (work / "run-dir").write_text(f"{out / 'of this job'}\n")
     env = {"PATH": os.environ["PATH"], "OUT": str(out), "MADE": "run-dir", "RUNNER_TEMP": str(work)}
     env["GITHUB_OUTPUT"] = str(work / "output")
-    subprocess.run(["bash", "-euc", steps(name)], cwd=work, env=env, check=True, capture_output=True)
+    subprocess.run(
+        ["bash", "-euc", steps(name)], cwd=work, env=env, check=True, capture_output=True
+    )
     if name == "github-actions.yml":
         found = (work / "output").read_text() if (work / "output").exists() else None
         assert found == (f"run={out / 'of this job'}\n" if own else None)

@@ -18,7 +18,11 @@ def read(path: Path) -> tuple[list[str], str]:
 
 
 def headings(path: Path) -> list[int]:
-    return [len(line) - len(line.lstrip("#")) for line in read(path)[1].splitlines() if line.startswith("#")]
+    return [
+        len(line) - len(line.lstrip("#"))
+        for line in read(path)[1].splitlines()
+        if line.startswith("#")
+    ]
 
 
 def tables(path: Path) -> list[int]:
@@ -33,7 +37,9 @@ def words(path: Path) -> set[str]:
 def test_both_have_the_same_parts() -> None:
     assert headings(ENGLISH) == headings(CHINESE)
     assert tables(ENGLISH) == tables(CHINESE)
-    assert read(ENGLISH)[0] == read(CHINESE)[0], "what is typed and what it prints is the same in every language"
+    assert read(ENGLISH)[0] == read(CHINESE)[0], (
+        "what is typed and what it prints is the same in every language"
+    )
 
 
 def test_both_name_the_same_things() -> None:
@@ -51,5 +57,8 @@ def test_both_lead_to_the_same_pages_and_to_each_other() -> None:
 
 def test_the_figures_are_the_same() -> None:
     """35 sheets, seven formats: a figure that changes in one must change in the other."""
-    numbers = [re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", read(path)[1]) for path in (ENGLISH, CHINESE)]
+    numbers = [
+        re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", read(path)[1])
+        for path in (ENGLISH, CHINESE)
+    ]
     assert sorted(numbers[0]) == sorted(numbers[1])

@@ -29,7 +29,9 @@ INDEX: list[dict[str, Any]] = tomllib.loads((RUNS / "INDEX.toml").read_text())["
 
 
 @pytest.fixture(scope="module", params=INDEX, ids=lambda run: run["name"])
-def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+def recorded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Path]:
     """What the index says of a run, and a copy of its folder as the harness left it."""
     entry: dict[str, Any] = request.param
     folder = tmp_path_factory.mktemp(entry["name"]) / "run"
@@ -48,20 +50,28 @@ def written(recorded: tuple[dict[str, Any], Path]) -> Verdict:
 
 
 def test_every_folder_is_indexed() -> None:
-    assert {path.name for path in RUNS.iterdir() if path.is_dir()} == {entry["name"] for entry in INDEX}
+    assert {path.name for path in RUNS.iterdir() if path.is_dir()} == {
+        entry["name"] for entry in INDEX
+    }
 
 
-def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path], written: Verdict) -> None:
+def test_a_recorded_run_is_judged_as_it_was(
+    recorded: tuple[dict[str, Any], Path], written: Verdict
+) -> None:
     (entry, folder), verdict = recorded, written
     assert (verdict.verdict, verdict.scope) == (entry["verdict"], entry["scope"])
     reasons = {finding.text for finding in verdict.of_kind("fail", "error", "skip")}
     assert len(reasons) == len(entry["reasons"])
     for told in entry["reasons"]:
         assert any(told in reason for reason in reasons), reasons
-    cases = [case for suite in junitparser.JUnitXml.fromfile(str(folder / "junit.xml")) for case in suite]
+    cases = [
+        case for suite in junitparser.JUnitXml.fromfile(str(folder / "junit.xml")) for case in suite
+    ]
     assert {case.name for case in cases} >= {check.id for check in verdict.checks}
     assert "H200" in (folder / "report.html").read_text()
-    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads((folder / "verdict.json").read_bytes()))
+    jsonschema.Draft202012Validator(SCHEMA).validate(
+        json.loads((folder / "verdict.json").read_bytes())
+    )
 
 
 @pytest.mark.usefixtures("written")
@@ -74,7 +84,9 @@ def test_a_recorded_run_says_what_it_said(
     assert code == said["exit_code"]
     if os.environ.get("RIGPROOF_FREEZE"):
         frozen = json.loads(statement.RECORDED.read_bytes()) if statement.RECORDED.is_file() else {}
-        text = json.dumps(frozen | {entry["name"]: said}, indent=1, sort_keys=True, ensure_ascii=False)
+        text = json.dumps(
+            frozen | {entry["name"]: said}, indent=1, sort_keys=True, ensure_ascii=False
+        )
         statement.RECORDED.write_text(f"{text}\n", encoding="utf-8")
     assert said == json.loads(statement.RECORDED.read_bytes())[entry["name"]]
 
@@ -83,9 +95,9 @@ def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path
     entry, folder = recorded
     bodies = [one.body for one in reader.read(folder).entries if isinstance(one.body, Measured)]
     for name, value in entry["figures"].items():
-        assert [body.value for body in bodies if (body.measurement, body.component) == (name, "gpu0")][-1] == (
-            pytest.approx(value, rel=1e-3)
-        )
+        assert [
+            body.value for body in bodies if (body.measurement, body.component) == (name, "gpu0")
+        ][-1] == (pytest.approx(value, rel=1e-3))
 
 
 def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:

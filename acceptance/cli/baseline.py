@@ -25,9 +25,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     text = "make a passed run the baseline of this machine; a baseline can only tighten limits, never loosen them"
     accept = what.add_parser("accept", help=text, description=text, epilog=EPILOG)
-    accept.add_argument("run_dir", metavar="RUN", type=options.path, help="folder of the run, such as reports/latest")
     accept.add_argument(
-        "--replace", action="store_true", help="replace the current baseline (the old one is kept in baselines/)"
+        "run_dir",
+        metavar="RUN",
+        type=options.path,
+        help="folder of the run, such as reports/latest",
+    )
+    accept.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace the current baseline (the old one is kept in baselines/)",
     )
     accept.add_argument(
         "--out",
@@ -76,14 +83,25 @@ def accept(
     Raises BaselineRefused, BaselineUnsound, JournalError, UnreadableRun or NoiseFileError.
     """
     book = noise.read(resources.locate("noise.toml"))
-    done = baseline_file.accept(run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root)
+    done = baseline_file.accept(
+        run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root
+    )
     former = str(done.former) if done.former else None
     found = done.baseline.certificate
-    baseline_terminal.show_accepted(found, screen, already=done.already, former=former, language=language)
+    baseline_terminal.show_accepted(
+        found, screen, already=done.already, former=former, language=language
+    )
     screen.path(str(done.baseline.path))
 
 
-def show(out: Path, screen: Terminal, *, as_json: bool, language: Language = ENGLISH, root: Path = Path("/")) -> None:
+def show(
+    out: Path,
+    screen: Terminal,
+    *,
+    as_json: bool,
+    language: Language = ENGLISH,
+    root: Path = Path("/"),
+) -> None:
     """Print the baseline of this machine. Raises BaselineRefused where there is none, and BaselineUnsound."""
     machine_id = clock.machine_id(root)
     found = baseline_file.require(out, machine_id)

@@ -24,5 +24,7 @@ def show_verdict(screen: Terminal, verdict: Verdict, run_dir: Path) -> int:
     """Show a run's verdict and where its files are; returns its exit code."""
     where = find_locations(reader.read(run_dir))
     names = (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)
-    screen.verdict(verdict, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where)
+    screen.verdict(
+        verdict, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where
+    )
     return verdict.exit_code()

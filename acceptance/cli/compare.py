@@ -22,8 +22,16 @@ EPILOG = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof compare`."""
     parser.epilog = EPILOG
-    parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=options.path, help="folders of two runs or more")
-    parser.add_argument("--page", metavar="FILE", type=options.path, help="also write the comparison as a page")
+    parser.add_argument(
+        "run_dirs",
+        metavar="RUN_DIR",
+        nargs="+",
+        type=options.path,
+        help="folders of two runs or more",
+    )
+    parser.add_argument(
+        "--page", metavar="FILE", type=options.path, help="also write the comparison as a page"
+    )
     parser.add_argument("--all", action="store_true", help="also show differences within the noise")
     options.language(parser)
 
@@ -51,7 +59,9 @@ def _comparable(folders: Sequence[Path]) -> None:
     known: dict[Path, Path] = {}
     for folder in folders:
         if same := known.get(folder.resolve()):
-            raise NoComparison(f"{folder} and {same} are the same run: give another one to compare it with")
+            raise NoComparison(
+                f"{folder} and {same} are the same run: give another one to compare it with"
+            )
         known[folder.resolve()] = folder
 
 
@@ -76,10 +86,14 @@ def show(
     Raises NoComparison, JournalError, UnreadableRun or NoiseFileError, and OSError when standard output is gone.
     """
     _comparable(folders)
-    found = comparison.compare([_run(folder) for folder in folders], noise.read(resources.locate("noise.toml")))
+    found = comparison.compare(
+        [_run(folder) for folder in folders], noise.read(resources.locate("noise.toml"))
+    )
     comparison_terminal.show(found, screen, everything=everything, language=language)
     if page is not None:
-        run_folder.write_whole(page, comparison_page.render(found, language).encode("utf-8"), then="start again")
+        run_folder.write_whole(
+            page, comparison_page.render(found, language).encode("utf-8"), then="start again"
+        )
         screen.path(str(page))
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")

@@ -35,21 +35,39 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof history`."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "measurement", metavar="MEASUREMENT", nargs="?", help="one measurement by name or shell pattern: gemm_bf16*"
+        "measurement",
+        metavar="MEASUREMENT",
+        nargs="?",
+        help="one measurement by name or shell pattern: gemm_bf16*",
     )
-    parser.add_argument("--component", metavar="C", help="one component by name or shell pattern: gpu0")
+    parser.add_argument(
+        "--component", metavar="C", help="one component by name or shell pattern: gpu0"
+    )
     options.out(parser)
     parser.add_argument(
-        "--machine-id", metavar="ID", help="show another machine of this folder (default: this machine)"
+        "--machine-id",
+        metavar="ID",
+        help="show another machine of this folder (default: this machine)",
     )
     parser.add_argument(
-        "--nights", metavar="N", type=options.count, help="number of nights to show (default: 120; all with --export)"
+        "--nights",
+        metavar="N",
+        type=options.count,
+        help="number of nights to show (default: 120; all with --export)",
     )
-    parser.add_argument("--page", metavar="FILE", type=options.path, help="also write a page with plots")
+    parser.add_argument(
+        "--page", metavar="FILE", type=options.path, help="also write a page with plots"
+    )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--export", choices=("csv", "jsonl"), help="write every value to standard output, for programs")
     action.add_argument(
-        "--rebuild", action="store_true", help="rebuild the history from the runs (the old file is kept)"
+        "--export",
+        choices=("csv", "jsonl"),
+        help="write every value to standard output, for programs",
+    )
+    action.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="rebuild the history from the runs (the old file is kept)",
     )
     action.add_argument(
         "--prune",
@@ -57,10 +75,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="remove old runs and their telemetry; never the baseline, the newest run, or what is not a run of this machine",
     )
     parser.add_argument(
-        "--keep-days", metavar="N", type=options.amount, help="with --prune: keep runs and values of the last N days"
+        "--keep-days",
+        metavar="N",
+        type=options.amount,
+        help="with --prune: keep runs and values of the last N days",
     )
     parser.add_argument(
-        "--keep-gib", metavar="N", type=options.amount, help="with --prune: keep the newest runs up to N GiB"
+        "--keep-gib",
+        metavar="N",
+        type=options.amount,
+        help="with --prune: keep the newest runs up to N GiB",
     )
     options.language(parser)
 
@@ -70,11 +94,17 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
-        raise NoHistory("--keep-days and --keep-gib say what stays when something is removed: give --prune as well")
+        raise NoHistory(
+            "--keep-days and --keep-gib say what stays when something is removed: give --prune as well"
+        )
     if args.page and (args.export or args.rebuild or args.prune):
-        raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
+        raise NoHistory(
+            "--page goes with looking at the history: leave --export, --rebuild and --prune away"
+        )
     if (args.prune or args.rebuild) and (args.measurement or args.component or args.nights):
-        raise NoHistory("--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away")
+        raise NoHistory(
+            "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away"
+        )
     asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
     histories = HistoryCommand(asked, screen, language)
     if args.export:
@@ -115,7 +145,11 @@ class HistoryCommand:
     """The histories of one output folder, as this machine sees them."""
 
     def __init__(
-        self, asked: HistoryQuery, screen: Terminal, language: Language = ENGLISH, root: Path = Path("/")
+        self,
+        asked: HistoryQuery,
+        screen: Terminal,
+        language: Language = ENGLISH,
+        root: Path = Path("/"),
     ) -> None:
         self._asked = asked
         self._screen = screen
@@ -148,7 +182,9 @@ class HistoryCommand:
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
         if page is not None:
-            from acceptance.reports.page import nights  # reading templates takes its time, and nobody else needs them
+            from acceptance.reports.page import (
+                nights,  # reading templates takes its time, and nobody else needs them
+            )
 
             content = nights.render(found, self._language).encode("utf-8")
             run_folder.write_whole(page, content, then="start again")
@@ -158,7 +194,9 @@ class HistoryCommand:
         """Write every value to standard output. Raises NoHistory or HistoryError, and OSError when nobody reads it."""
         asked = self._asked
         with self._opened(say=False) as store:
-            for line in history_export.export_rows(store, form, asked.measurement, asked.component, asked.last):
+            for line in history_export.export_rows(
+                store, form, asked.measurement, asked.component, asked.last
+            ):
                 sys.stdout.buffer.write(line)
 
     def rebuild(self) -> None:
@@ -176,7 +214,9 @@ class HistoryCommand:
         Raises NoHistory, HistoryError, MachineBusy or LockError, and BaselineUnsound: a baseline that nobody can read cannot be spared.
         """
         if keep_days is None and keep_gib is None:
-            raise NoHistory("--prune needs --keep-days or --keep-gib, or both: say how much is to stay")
+            raise NoHistory(
+                "--prune needs --keep-days or --keep-gib, or both: say how much is to stay"
+            )
         with self._lock():
             baseline = baseline_file.read(self._asked.out, self._id)
             with self._opened() as store:
@@ -189,13 +229,17 @@ class HistoryCommand:
                     keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
                     never=[baseline.certificate.birth.run_id] if baseline else [],
                 )
-        for line in trend_words.prune_lines(found.folders, found.nights, found.left, self._language):
+        for line in trend_words.prune_lines(
+            found.folders, found.nights, found.left, self._language
+        ):
             self._screen.say(line)
 
     def _lock(self) -> AbstractContextManager[object]:
         """Nothing may write a run of this machine meanwhile. What another machine writes cannot be seen from here."""
         if self._id != self._own:
-            raise NoHistory(f"the history of {self._id} is another machine's: start this on that machine")
+            raise NoHistory(
+                f"the history of {self._id} is another machine's: start this on that machine"
+            )
         return lock.MachineLock(self._root)
 
     def _present(self) -> None:
@@ -205,14 +249,20 @@ class HistoryCommand:
             return
         others = history_export.other_machines(out, self._id)
         if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
-            there = f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
-            raise NoHistory(f"{out}: holds no history of {self._id}{there}: give the folder of its runs with --out")
+            there = (
+                f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
+            )
+            raise NoHistory(
+                f"{out}: holds no history of {self._id}{there}: give the folder of its runs with --out"
+            )
 
     def _opened(self, *, say: bool = True) -> Store:
         """The history: up to date with the runs where it is this machine's and can be written, else as it is."""
         self._present()
         path = location.database(self._asked.out, self._id)
-        if self._id != self._own or not os.access(path.parent if path.exists() else self._asked.out, os.W_OK):
+        if self._id != self._own or not os.access(
+            path.parent if path.exists() else self._asked.out, os.W_OK
+        ):
             return Store.view(path)
         store, notices = history_rebuild.open_history(self._asked.out, self._id)
         for sentence in notices if say else ():
@@ -227,12 +277,24 @@ class HistoryCommand:
             return None
 
     def _unknown(self, store: Store) -> NoHistory:
-        known = {name for course in queries.trend_series(store) for name in (course.measurement, course.component)}
-        asked = [name for name in (self._asked.measurement, self._asked.component) if name and name not in known]
+        known = {
+            name
+            for course in queries.trend_series(store)
+            for name in (course.measurement, course.component)
+        }
+        asked = [
+            name
+            for name in (self._asked.measurement, self._asked.component)
+            if name and name not in known
+        ]
         near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
         there = f" (there is {', '.join(near)})" if near else ""
-        text = " on ".join(name for name in (self._asked.measurement, self._asked.component) if name)
-        return NoHistory(f"no night has a value of {text}{there}: `rigproof history` lists all that there are")
+        text = " on ".join(
+            name for name in (self._asked.measurement, self._asked.component) if name
+        )
+        return NoHistory(
+            f"no night has a value of {text}{there}: `rigproof history` lists all that there are"
+        )
 
 
 def baseline_value_of(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
@@ -240,7 +302,10 @@ def baseline_value_of(baseline: Baseline | None) -> Callable[[TrendSeries], floa
     figures = (
         {}
         if baseline is None
-        else {(one.check, one.measurement, one.component, one.unit): one for one in baseline.certificate.figures}
+        else {
+            (one.check, one.measurement, one.component, one.unit): one
+            for one in baseline.certificate.figures
+        }
     )
 
     def born(course: TrendSeries) -> float | None:

@@ -30,5 +30,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         draft.write(found, args.write)
         text = "drafted from what was found; correct it by hand, then run"
-        sys.stdout.write(f"{one_line(f'{args.write}: {text} `rigproof accept --machine {args.write}`', 10_000)}\n")
+        sys.stdout.write(
+            f"{one_line(f'{args.write}: {text} `rigproof accept --machine {args.write}`', 10_000)}\n"
+        )
     return 0

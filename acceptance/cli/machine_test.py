@@ -40,7 +40,9 @@ def run_test(
         prepared = planning.prepare(options)
         users = idle_gate.find_users(prepared, nights) if nights else ()
         where, remark = (
-            (HostStation(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+            (HostStation(), None)
+            if users
+            else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
         )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
@@ -53,13 +55,23 @@ def run_test(
             found = idle_gate.postpone(prepared, run_dir, skipped, language)
         else:
             run_options.show_plan(
-                screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False
+                screen,
+                prepared,
+                remark,
+                hidden,
+                *(note.text for note in recalled.notes),
+                details=False,
             )
             _draft(prepared, run_dir, screen, language)
             try:
-                screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)})
+                screen.start(
+                    prepared.plan,
+                    {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)},
+                )
                 way = recalled.postpone_later(nights.most_skipped) if nights else None
-                found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language, way).run()
+                found = supervisor.Supervisor(
+                    prepared, where, run_dir, screen.entry, language, way
+                ).run()
             finally:
                 screen.stop()
         for sentence in memory.keep():
@@ -106,14 +118,18 @@ def forget(file: Path | None) -> None:
             file.unlink(missing_ok=True)
     except OSError as error:
         text = f"--run-dir-file {file}: cannot be written ({error.strerror})"
-        raise supervisor.OutputError(f"{text}: give the name of a file in a folder of yours") from error
+        raise supervisor.OutputError(
+            f"{text}: give the name of a file in a folder of yours"
+        ) from error
 
 
 def _new_run_dir(options: Options) -> Path:
     """The folder of a new run, written down for whoever asked for that."""
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
-        run_folder.write_whole(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
+        run_folder.write_whole(
+            options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644
+        )
     return run_dir
 
 
@@ -121,6 +137,12 @@ def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Lan
     """Draft a machine file where none was given."""
     if prepared.machine is None:
         drafted = run_dir / "machine.toml"
-        run_folder.write_whole(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
-        screen.say(language("no machine file was given: one was drafted from what was found, to be corrected by hand:"))
+        run_folder.write_whole(
+            drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again"
+        )
+        screen.say(
+            language(
+                "no machine file was given: one was drafted from what was found, to be corrected by hand:"
+            )
+        )
         screen.path(str(drafted))

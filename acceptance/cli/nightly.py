@@ -51,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _write_note(args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]) -> None:
+def _write_note(
+    args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
+) -> None:
     """Say what did not work with the telling, and leave for the failure unit whether it is left to do that."""
     failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:
@@ -60,21 +62,32 @@ def _write_note(args: argparse.Namespace, run_dir: Path | None, screen: Terminal
 
 def _why(error: BaseException) -> str:
     """Why no run came about; of what is no sentence for users, what it was."""
-    return str(error) if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS)) else f"rigproof broke off: {error!r}"
+    return (
+        str(error)
+        if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS))
+        else f"rigproof broke off: {error!r}"
+    )
 
 
 def _night(
-    args: argparse.Namespace, screen: Terminal, language: Language, settings: targets.NotificationTargets
+    args: argparse.Namespace,
+    screen: Terminal,
+    language: Language,
+    settings: targets.NotificationTargets,
 ) -> tuple[int, Path, tuple[str, ...]]:
     """The exit code, the run's folder, and what did not work with the telling."""
     nights = _nights(args)
-    options = replace(run_options.options(args), niceness=nights.niceness, run_dir_file=args.run_dir_file)
+    options = replace(
+        run_options.options(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
+    )
     try:
         found, run_dir = machine_test.run_test(options, screen, language, nights)
     except lock.MachineBusy as error:
         if abs(error.held_s) < nights.together_s:
             raise
-        found, run_dir = machine_test.record_postponed(options, screen, language, nights, idle_gate.busy_reason(error))
+        found, run_dir = machine_test.record_postponed(
+            options, screen, language, nights, idle_gate.busy_reason(error)
+        )
     code = closing.show_verdict(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
         return idle_gate.SKIPPED, run_dir, notices.notify_skipped(run_dir, settings)

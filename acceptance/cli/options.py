@@ -30,7 +30,9 @@ def path(text: str) -> Path:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # the journal and every report are UTF-8, and hold the name
-        raise argparse.ArgumentTypeError(f"the name {text!a} is not UTF-8: give it another one") from None
+        raise argparse.ArgumentTypeError(
+            f"the name {text!a} is not UTF-8: give it another one"
+        ) from None
     return Path(text)
 
 
@@ -38,7 +40,9 @@ def seconds(text: str) -> float:
     """Seconds of a burn, up to 30 days."""
     value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
     if not 1 <= value <= 30 * 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 2592000 (30 days)")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds from 1 to 2592000 (30 days)"
+        )
     return value
 
 
@@ -61,7 +65,9 @@ def gpus(text: str) -> tuple[str, ...]:
 def time_of_day(text: str) -> time:
     """Hours and minutes."""
     if not re.fullmatch("([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time of day: give hours and minutes, such as 03:30")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time of day: give hours and minutes, such as 03:30"
+        )
     hour, _, minute = text.partition(":")
     return time(int(hour), int(minute))
 
@@ -181,7 +187,9 @@ def notification_options(parser: argparse.ArgumentParser) -> None:
         help="command to run on FAIL or UNJUDGED, without a shell; it gets verdict.json on standard input",
     )
     parser.add_argument(
-        "--webhook", metavar="URL", help="URL to post every verdict.json to; @FILE reads the URL from a file"
+        "--webhook",
+        metavar="URL",
+        help="URL to post every verdict.json to; @FILE reads the URL from a file",
     )
     parser.add_argument(
         "--webhook-secret-file",
@@ -206,5 +214,7 @@ def nightly(parser: argparse.ArgumentParser) -> None:
 
 def recorded_run(parser: argparse.ArgumentParser) -> None:
     """One recorded run."""
-    parser.add_argument("run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest")
+    parser.add_argument(
+        "run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest"
+    )
     language(parser)

@@ -94,7 +94,11 @@ def verb(name: str) -> Verb:
 
 def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of this command line: every verb, with the options of the one that is asked for."""
-    top = Parser(prog="rigproof", description="Acceptance test for a newly built NVIDIA GPU machine.", epilog=EPILOG)
+    top = Parser(
+        prog="rigproof",
+        description="Acceptance test for a newly built NVIDIA GPU machine.",
+        epilog=EPILOG,
+    )
     top.add_argument("--version", action="version", version=f"rigproof {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     asked = next((word for word in given if not word.startswith("-")), None)

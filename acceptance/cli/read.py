@@ -42,7 +42,9 @@ EXIT = {"pass": 0, "fail": 1, "error": 3}
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof read`."""
     parser.add_argument("tool", metavar="TOOL", choices=tuple(READERS), help=", ".join(READERS))
-    parser.add_argument("file", metavar="FILE", type=options.path, help="the recorded output; - for standard input")
+    parser.add_argument(
+        "file", metavar="FILE", type=options.path, help="the recorded output; - for standard input"
+    )
 
 
 class NoRecording(Exception):
@@ -51,7 +53,11 @@ class NoRecording(Exception):
 
 def _text(data: bytes) -> str:
     """A recorded text: UTF-8, or what its byte order mark says (PowerShell writes UTF-16)."""
-    marks = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+    marks = (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    )
     encoding = next((name for mark, name in marks if data.startswith(mark)), "utf-8")
     return data.decode(encoding, errors="replace")
 
@@ -68,7 +74,11 @@ def _input() -> bytes:
 def run(args: argparse.Namespace) -> int:
     """Say what one recorded output is worth; returns 0 for a pass, 1 for a fail, 3 for an error."""
     try:
-        data = _input() if str(args.file) == "-" else regular_file.read(args.file, regular_file.RECORDING)
+        data = (
+            _input()
+            if str(args.file) == "-"
+            else regular_file.read(args.file, regular_file.RECORDING)
+        )
     except OSError as error:
         cure = f"give the file that holds what {args.tool} printed, or - for standard input"
         raise NoRecording(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error

@@ -16,7 +16,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof report`."""
     options.recorded_run(parser)
     parser.add_argument(
-        "--textfile", metavar="FILE", type=options.path, help="also write metrics for node-exporter (*.prom)"
+        "--textfile",
+        metavar="FILE",
+        type=options.path,
+        help="also write metrics for node-exporter (*.prom)",
     )
 
 
@@ -25,7 +28,9 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     textfile = targets.read(textfile=args.textfile).textfile
     screen = Terminal.on_stdout(language)
-    if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(args.run_dir).entries):
+    if not any(
+        isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(args.run_dir).entries
+    ):
         with lock.MachineLock():  # whoever holds it may be writing this very run
             sentence = unfinished.close(args.run_dir)
         if sentence:

@@ -11,7 +11,16 @@ from acceptance.station.options import Options
 
 def options(args: argparse.Namespace) -> Options:
     """The run that the command line asks for."""
-    return Options(args.machine, args.profile, args.station, args.image, args.out, args.only, args.burn, args.gpus)
+    return Options(
+        args.machine,
+        args.profile,
+        args.station,
+        args.image,
+        args.out,
+        args.only,
+        args.burn,
+        args.gpus,
+    )
 
 
 def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:

@@ -26,7 +26,9 @@ EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 class _Nightly(argparse.Action):
     """Reads what a scheduled nightly run will be given as that run will, so that a mistake is found by day: words and what they say."""
 
-    def __call__(self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None) -> None:
+    def __call__(
+        self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None
+    ) -> None:
         assert isinstance(values, list)
         parser = Parser(prog="rigproof nightly", add_help=False)
         options.nightly(parser)
@@ -35,7 +37,9 @@ class _Nightly(argparse.Action):
 
 
 def _user_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--user", action="store_true", help="use your own user's units instead of the system's")
+    parser.add_argument(
+        "--user", action="store_true", help="use your own user's units instead of the system's"
+    )
     options.language(parser)
 
 
@@ -85,7 +89,9 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
         return 0
     schedule = _schedule(args)
     if args.what == "install":
-        schedule_screen.print_installed(screen, language, installation.install(schedule, place), place, schedule)
+        schedule_screen.print_installed(
+            screen, language, installation.install(schedule, place), place, schedule
+        )
     else:
         schedule_screen.print_units(screen, language, schedule, place)
     return 0
@@ -93,7 +99,9 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
 
 def _failed(args: argparse.Namespace, screen: Terminal) -> int:
     """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
-    settings, wrong = targets.usable(args.textfile, args.on_fail, args.webhook, args.webhook_secret_file)
+    settings, wrong = targets.usable(
+        args.textfile, args.on_fail, args.webhook, args.webhook_secret_file
+    )
     left = failure_note.find(args.out, os.environ)
     ended = failure_note.ending(os.environ, left, user=args.user)
     screen.say(ended.text)
@@ -111,7 +119,9 @@ def _failed(args: argparse.Namespace, screen: Terminal) -> int:
 def _schedule(args: argparse.Namespace) -> Schedule:
     """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
     if args.user and args.run_as is not None:
-        raise ScheduleError("--run-as is for the units of the machine, --user for those of one user: give one of them")
+        raise ScheduleError(
+            "--run-as is for the units of the machine, --user for those of one user: give one of them"
+        )
     if lost := default_time.skipped_on(args.at, date.today()):
         raise ScheduleError(
             f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
@@ -139,8 +149,12 @@ def _schedule(args: argparse.Namespace) -> Schedule:
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
         if path is None or not made.protected:
             continue
-        if shut := next((one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None):
-            raise ScheduleError(f"{option} {path}: the units may not write below {shut}: give a path in /var/lib")
+        if shut := next(
+            (one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None
+        ):
+            raise ScheduleError(
+                f"{option} {path}: the units may not write below {shut}: give a path in /var/lib"
+            )
     return made
 
 
@@ -151,7 +165,9 @@ def _look_at(nightly: argparse.Namespace) -> None:
     except OSError:  # its folder is not to be entered
         found = True
     if not found:
-        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
+        raise ScheduleError(
+            f"--machine {nightly.machine}: there is no such file: give the machine file's path"
+        )
     if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
         raise ScheduleError(
             f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r {nightly.machine}`, "

@@ -21,7 +21,9 @@ class PlanError(Exception):
     `place` is the key of the machine file that is at fault, as a path (`("waiver", 0, "skip")`), and `sentence` what is wrong with it.
     """
 
-    def __init__(self, sentence: str, where: str | None = None, place: tuple[str | int, ...] = ()) -> None:
+    def __init__(
+        self, sentence: str, where: str | None = None, place: tuple[str | int, ...] = ()
+    ) -> None:
         super().__init__(f"{where}: {sentence}" if where else sentence)
         self.sentence = sentence
         self.place = place

@@ -34,7 +34,9 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
     major, dot, minor = compute_capability.partition(".")
     if not (major.isdecimal() and dot and minor.isdecimal()):
         raise ValueError(f"{compute_capability!r} is no compute capability such as '8.9'")
-    return tuple(dtype for dtype, first in FIRST_CAPABILITY.items() if first <= (int(major), int(minor)))
+    return tuple(
+        dtype for dtype, first in FIRST_CAPABILITY.items() if first <= (int(major), int(minor))
+    )
 
 
 def gemm_names(dtype: str) -> tuple[str, str]:

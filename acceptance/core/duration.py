@@ -17,5 +17,9 @@ def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float |
     start = first_record(entries)
     if start is None:
         return None
-    last = max(entry.boot_s for entry in entries if entry.boot == start.boot and not isinstance(entry.body, RunClosed))
+    last = max(
+        entry.boot_s
+        for entry in entries
+        if entry.boot == start.boot and not isinstance(entry.body, RunClosed)
+    )
     return max(last, telemetry_until_s) - start.boot_s

@@ -26,4 +26,6 @@ class Finding(msgspec.Struct, frozen=True):
     quote: str | None = None
     note: str | None = None
     event: str | None = None
-    unmeasured: bool = False  # an error only because the value is missing: a better reason replaces it
+    unmeasured: bool = (
+        False  # an error only because the value is missing: a better reason replaces it
+    )

@@ -55,7 +55,12 @@ def fold(entries: Sequence[Entry]) -> Verdict:
             moment = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
             events.setdefault(spans.at(entry.boot, moment), []).append(entry.body)
     stopped = next(
-        (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
+        (
+            entry.body.detail
+            for entry in entries
+            if isinstance(entry.body, RunEnded) and not entry.body.complete
+        ),
+        None,
     )
     first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
@@ -77,13 +82,26 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         for check in plan.checks
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = [*whole_run.findings(plan, bodies, stopped is not None), *event_findings(homeless, "run")]
-    changed = changes.compare_with_baseline(plan.birth, entries) if plan.birth else changes.BaselineComparison((), ())
+    findings = [
+        *whole_run.findings(plan, bodies, stopped is not None),
+        *event_findings(homeless, "run"),
+    ]
+    changed = (
+        changes.compare_with_baseline(plan.birth, entries)
+        if plan.birth
+        else changes.BaselineComparison((), ())
+    )
     findings += changed.findings
-    kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
+    kinds = {finding.kind for finding in findings} | {
+        finding.kind for check in checks for finding in check.findings
+    }
     if night is not None and whole_run.was_abandoned(bodies) and "fail" not in kinds:
-        return _skipped(start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries)))
-    word: VerdictWord = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+        return _skipped(
+            start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries))
+        )
+    word: VerdictWord = (
+        "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+    )
     return Verdict(
         verdict=word,
         scope=plan.scope,
@@ -92,7 +110,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         inventory_declared=plan.inventory_declared,
         checks=checks,
         findings=tuple(findings),
-        stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
+        stale_waivers=tuple(
+            f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)
+        ),
         notes=(*run_notes(entries, spans), *foreign_process.use_notes(entries, uses)),
         provenance=start.provenance,
         changed=changed.notes,
@@ -101,20 +121,29 @@ def fold(entries: Sequence[Entry]) -> Verdict:
 
 def _why(stopped: str | None, until_then: str | None) -> str | None:
     """Why a check did not come to its end, as far as it is known, and what its loads had proved until then."""
-    return "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"])) or None
+    return (
+        "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"]))
+        or None
+    )
 
 
 def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
     """Whether all that a waiver speaks of was measured and passed without it; what was not measured says nothing of a waiver."""
-    spoken_of = [one for check in checks for one in check.judged if covers(waiver, check.id, one.due)]
-    passed = (one.value is not None and all(finding.kind == "warn" for finding in one.findings) for one in spoken_of)
+    spoken_of = [
+        one for check in checks for one in check.judged if covers(waiver, check.id, one.due)
+    ]
+    passed = (
+        one.value is not None and all(finding.kind == "warn" for finding in one.findings)
+        for one in spoken_of
+    )
     return bool(spoken_of) and all(passed)
 
 
 def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
     """The verdict of a night that proves nothing: every check was skipped, and the reason is the whole run's."""
     checks = tuple(
-        CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ()) for check in start.plan.checks
+        CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ())
+        for check in start.plan.checks
     )
     return Verdict(
         verdict="FAIL" if finding.kind == "fail" else "UNJUDGED",
@@ -151,7 +180,11 @@ def _check(
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
-    again = [entry.body for entry in second if isinstance(entry.body, Measured) and entry.body.check == check.id]
+    again = [
+        entry.body
+        for entry in second
+        if isinstance(entry.body, Measured) and entry.body.check == check.id
+    ]
     one, two = _by_figure(measured), _by_figure(again)
     judged = tuple(
         judge_due(due, check.id, one.get(name, ()), skips, plan.waivers, two.get(name, ()))
@@ -162,7 +195,9 @@ def _check(
     due = {(one.measurement, one.component) for one in check.due}
     for extra in (*measured, *again):
         if (extra.measurement, extra.component) not in due:
-            text = f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
+            text = (
+                f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
+            )
             findings.append(Finding("error", check.id, text))
     if not ended or any(body.outcome == "error" for body in ended):
         # One sentence instead of one for every measurement that is missing for the same cause.
@@ -176,7 +211,8 @@ def _check(
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
         is_reported = any(
-            finding.kind == body.outcome and (finding.text in body.message or body.message in finding.text)
+            finding.kind == body.outcome
+            and (finding.text in body.message or body.message in finding.text)
             for finding in findings
         )
         if body.outcome != "pass" and not waived and not is_reported:
@@ -188,4 +224,13 @@ def _check(
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not
     seconds = sum(body.seconds for body in ended)
-    return CheckResult(check.id, check.title, check.session, outcome, seconds, judged, tuple(findings), tuple(events))
+    return CheckResult(
+        check.id,
+        check.title,
+        check.session,
+        outcome,
+        seconds,
+        judged,
+        tuple(findings),
+        tuple(events),
+    )

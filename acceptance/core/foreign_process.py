@@ -43,7 +43,8 @@ def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
     if check.session != "load":
         return False
     return check.gpu_load_s > 0.0 or any(
-        due.unit in RATES and (due.component == _ALL or gpu in due.component.split("->")) for due in check.due
+        due.unit in RATES and (due.component == _ALL or gpu in due.component.split("->"))
+        for due in check.due
     )
 
 
@@ -60,12 +61,18 @@ def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> 
 
 
 def _when(use: GpuUse, begin_s: float, end_s: float) -> str:
-    since = f"from second {use.since_s - begin_s:.0f}" if use.since_s > begin_s else "from its beginning"
+    since = (
+        f"from second {use.since_s - begin_s:.0f}"
+        if use.since_s > begin_s
+        else "from its beginning"
+    )
     whole = use.until_s >= end_s
     if whole and use.since_s <= begin_s:
         return "for the whole of this check"
     return (
-        f"{since} to the end of this check" if whole else f"{since} to second {use.until_s - begin_s:.0f} of this check"
+        f"{since} to the end of this check"
+        if whole
+        else f"{since} to second {use.until_s - begin_s:.0f} of this check"
     )
 
 
@@ -77,6 +84,4 @@ def use_notes(entries: Sequence[Entry], uses: Sequence[GpuUse]) -> tuple[str, ..
 
 def _note(use: GpuUse, began_s: float) -> str:
     until = "its end" if use.until_s == inf else f"second {use.until_s - began_s:.0f}"
-    return (
-        f"{use.gpu} was also used by {use.who} from second {max(0.0, use.since_s - began_s):.0f} of the run to {until}"
-    )
+    return f"{use.gpu} was also used by {use.who} from second {max(0.0, use.since_s - began_s):.0f} of the run to {until}"

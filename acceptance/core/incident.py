@@ -46,11 +46,15 @@ def without_duplicates(entries: Sequence[Entry]) -> list[Entry]:
 def _counts(finding: Finding, event: Event) -> bool:
     """Whether a fault is the count of those wrong results of which the load told the first: `burn_bf16_miscompares` for bf16."""
     name = f"_{finding.measurement}"
-    same = event.source == "load" and finding.kind == "fail" and finding.component == event.component
+    same = (
+        event.source == "load" and finding.kind == "fail" and finding.component == event.component
+    )
     return same and name.endswith("_miscompares") and f"_{event.code}_" in name
 
 
-def event_findings(events: Sequence[Event], check: str, judged: Sequence[Finding] = ()) -> list[Finding]:
+def event_findings(
+    events: Sequence[Event], check: str, judged: Sequence[Finding] = ()
+) -> list[Finding]:
     """What events do to the outcome of a check (or of the run); `judged` is what its measurements came to.
 
     What a load told of while it ran, and its check counts among its faults, is not told twice: the count says how often.
@@ -69,6 +73,16 @@ def event_findings(events: Sequence[Event], check: str, judged: Sequence[Finding
     return found
 
 
-def _finding(kind: Literal["fail", "error", "warn"], check: str, text: str, event: Event) -> Finding:
+def _finding(
+    kind: Literal["fail", "error", "warn"], check: str, text: str, event: Event
+) -> Finding:
     key = event.kind if event.code is None else f"{event.kind}.{event.code}"
-    return Finding(kind, check, text, component=event.component, action=event.action, quote=event.text, event=key)
+    return Finding(
+        kind,
+        check,
+        text,
+        component=event.component,
+        action=event.action,
+        quote=event.text,
+        event=key,
+    )

@@ -39,9 +39,17 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 def _finding(
-    kind: FindingKind, check: str, due: Due, text: str, *, note: str | None = None, unmeasured: bool = False
+    kind: FindingKind,
+    check: str,
+    due: Due,
+    text: str,
+    *,
+    note: str | None = None,
+    unmeasured: bool = False,
 ) -> Finding:
-    return Finding(kind, check, text, due.measurement, due.component, note=note, unmeasured=unmeasured)
+    return Finding(
+        kind, check, text, due.measurement, due.component, note=note, unmeasured=unmeasured
+    )
 
 
 def judge_due(
@@ -57,7 +65,11 @@ def judge_due(
     Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
     and of the second.
     """
-    values = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
+    values = [
+        body
+        for body in measured
+        if (body.measurement, body.component) == (due.measurement, due.component)
+    ]
     if not values:
         return _unmeasured(due, check, skips, waivers)
     findings: list[Finding] = []
@@ -65,7 +77,11 @@ def judge_due(
     second = _finite(
         due,
         check,
-        [body for body in repeated if (body.measurement, body.component) == (due.measurement, due.component)],
+        [
+            body
+            for body in repeated
+            if (body.measurement, body.component) == (due.measurement, due.component)
+        ],
         findings,
     )
     for body in (*first, *second):
@@ -81,7 +97,14 @@ def judge_due(
     if due.past is not None and value is not None:
         drifted = drift.judge(due.measurement, due.component, due.unit, due.past, value, other)
         findings += [
-            Finding(found.kind, check, found.text, due.measurement, due.component, event=f"{DRIFT}.{found.what}")
+            Finding(
+                found.kind,
+                check,
+                found.text,
+                due.measurement,
+                due.component,
+                event=f"{DRIFT}.{found.what}",
+            )
             for found in drifted.findings
         ]
     return Judgement(
@@ -96,16 +119,27 @@ def judge_due(
     )
 
 
-def _finite(due: Due, check: str, values: Sequence[Measured], findings: list[Finding]) -> list[Measured]:
+def _finite(
+    due: Due, check: str, values: Sequence[Measured], findings: list[Finding]
+) -> list[Measured]:
     """Those that are finite numbers in the unit that is due; of every other one a finding is added."""
     finite: list[Measured] = []
     for body in values:
         if body.unit != due.unit:
-            findings.append(_finding("error", check, due, f"{due.measurement} came in {body.unit}, not in {due.unit}"))
+            findings.append(
+                _finding(
+                    "error", check, due, f"{due.measurement} came in {body.unit}, not in {due.unit}"
+                )
+            )
         elif body.value is None or not math.isfinite(body.value):
             text = f": {body.note}" if body.note else ""
             findings.append(
-                _finding("error", check, due, f"{due.measurement} on {due.component} is no finite number{text}")
+                _finding(
+                    "error",
+                    check,
+                    due,
+                    f"{due.measurement} on {due.component} is no finite number{text}",
+                )
             )
         else:
             finite.append(body)
@@ -141,11 +175,15 @@ def _with_unit(value: float, limit: Limit) -> str:
     """A value with its unit, in full where it would look within the limit when rounded."""
     shown = quantity(value, limit.unit)
     return (
-        shown if limit.grade(float(number(value))) == limit.grade(value) else shown.replace(number(value), repr(value))
+        shown
+        if limit.grade(float(number(value))) == limit.grade(value)
+        else shown.replace(number(value), repr(value))
     )
 
 
-def _against_limit(due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]) -> Finding | None:
+def _against_limit(
+    due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]
+) -> Finding | None:
     if due.limit is None:
         return None
     grade = due.limit.grade(value)
@@ -153,15 +191,20 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
         return None
     brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
     about, note = (f" ({note})", None) if brief else ("", note or None)
-    measured = (
-        f"{due.measurement} on {due.component}: measured {_with_unit(value, due.limit)}{about}, limit {due.limit}"
-    )
+    measured = f"{due.measurement} on {due.component}: measured {_with_unit(value, due.limit)}{about}, limit {due.limit}"
     text = f"{measured}; basis: {due.limit.basis}"
     if grade == "warn":
-        return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)", note=note)
+        return _finding(
+            "warn", check, due, f"{text} (within the limit, outside what is usual)", note=note
+        )
     exceeded = ""
     for waiver in waivers:
-        if waiver.measurement is None or waiver.worst is None or not due.waivable or not covers(waiver, check, due):
+        if (
+            waiver.measurement is None
+            or waiver.worst is None
+            or not due.waivable
+            or not covers(waiver, check, due)
+        ):
             continue
         bound = quantity(waiver.worst, due.unit)
         below = due.limit.low is not None and value < due.limit.low
@@ -175,14 +218,20 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
 def covers(waiver: Waiver, check: str, due: Due) -> bool:
     """Whether a waiver speaks of this measurement, or of a skip of this check, on this component."""
     pattern = waiver.component
-    if pattern is not None and pattern != due.component and not fnmatch.fnmatchcase(due.component, pattern):
+    if (
+        pattern is not None
+        and pattern != due.component
+        and not fnmatch.fnmatchcase(due.component, pattern)
+    ):
         return False
     if waiver.skip is not None:
         return matches_patterns(check, [waiver.skip])
     return waiver.measurement == due.measurement
 
 
-def _unmeasured(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> Judgement:
+def _unmeasured(
+    due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]
+) -> Judgement:
     for body in skips:
         if body.measurement in (None, due.measurement) and body.component in (None, due.component):
             text = f"{due.measurement} on {due.component} was not measured: {body.reason}"

@@ -77,16 +77,23 @@ class Limit:
             bound = getattr(self, name)
             if bound is not None and not math.isfinite(bound):
                 raise ValueError(f"{name} is {bound}: a limit must be a finite number")
-        ladder = [bound for bound in (self.low, self.warn_low, self.warn_high, self.high) if bound is not None]
+        ladder = [
+            bound
+            for bound in (self.low, self.warn_low, self.warn_high, self.high)
+            if bound is not None
+        ]
         if ladder != sorted(ladder):
             raise ValueError("bounds are out of order: low <= warn_low <= warn_high <= high")
 
     def grade(self, value: float) -> Grade:
         """Pass, warn or fail for a value in this limit's unit. NaN fails, because no comparison with it is true."""
-        if not ((self.low is None or value >= self.low) and (self.high is None or value <= self.high)):
+        if not (
+            (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        ):
             return "fail"
         if not (
-            (self.warn_low is None or value >= self.warn_low) and (self.warn_high is None or value <= self.warn_high)
+            (self.warn_low is None or value >= self.warn_low)
+            and (self.warn_high is None or value <= self.warn_high)
         ):
             return "warn"
         return "pass"

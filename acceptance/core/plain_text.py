@@ -17,13 +17,22 @@ def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
     """The line as it may stand in a message: one line, control characters escaped, at most `limit` characters of it."""
     shown = line.strip()
     cut = shown[:limit]
-    safe = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in cut)
+    safe = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in cut
+    )
     return safe + ("..." if len(shown) > limit else "")
 
 
 def quote_value(value: object) -> str:
     """A value of a JSON text, for a message; what is nested is named only, for it may be too deep to be written out."""
-    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else quote(repr(value))
+    return (
+        "an object"
+        if isinstance(value, dict)
+        else "a list"
+        if isinstance(value, list)
+        else quote(repr(value))
+    )
 
 
 class UnreadableOutput(Exception):
@@ -70,7 +79,8 @@ def _tidied(raw: Sequence[str]) -> tuple[str, ...]:
         inked = [line for line in found if line.strip()]
     indent = min((len(line) - len(line.lstrip()) for line in inked), default=0)
     return tuple(
-        (_BOLD.sub(r"\1\2", line[indent:]) if line.endswith("**") else line[indent:]).rstrip() for line in found
+        (_BOLD.sub(r"\1\2", line[indent:]) if line.endswith("**") else line[indent:]).rstrip()
+        for line in found
     )
 
 

@@ -86,6 +86,7 @@ class Plan(msgspec.Struct, frozen=True):
             self,
             birth=None,
             checks=tuple(
-                replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in self.checks
+                replace(check, due=tuple(replace(due, past=None) for due in check.due))
+                for check in self.checks
             ),
         )

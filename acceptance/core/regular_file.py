@@ -18,10 +18,10 @@ from typing import IO
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # The largest file of each kind, in bytes, each far above what was ever seen.
 MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
-SMALL_RECORD = 16 * MIB  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
-SEGMENT_BYTES = (
-    GIB  # records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off far below
-)
+SMALL_RECORD = (
+    16 * MIB
+)  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
+SEGMENT_BYTES = GIB  # records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off far below
 TELEMETRY_BYTES = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
 LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
 RECORDING = 256 * MIB  # what a tool printed, or a kernel log

@@ -29,11 +29,16 @@ def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> b
     """
     outside = any(one.drift is not None and one.drift.look_again for one in judged)
     own = f"{DRIFT}."
-    sound = all(finding.kind in ("warn", "waived") or str(finding.event).startswith(own) for finding in findings)
+    sound = all(
+        finding.kind in ("warn", "waived") or str(finding.event).startswith(own)
+        for finding in findings
+    )
     return outside and sound
 
 
-def repeat_findings(check: str, second: Sequence[Entry], known: Sequence[Finding]) -> Iterator[Finding]:
+def repeat_findings(
+    check: str, second: Sequence[Entry], known: Sequence[Finding]
+) -> Iterator[Finding]:
     """What was wrong with the second look at one check beside its values; `known` is what these came to."""
     own = [entry.body for entry in second if getattr(entry.body, "check", None) == check]
     began = [body for body in own if isinstance(body, CheckStarted)]
@@ -46,4 +51,8 @@ def repeat_findings(check: str, second: Sequence[Entry], known: Sequence[Finding
     for body in ended:
         is_known = any(one.kind == body.outcome and one.text in body.message for one in known)
         if body.outcome in ("fail", "error") and not is_known:
-            yield Finding(body.outcome, check, f"at the second look: {body.message or f'ended as {body.outcome}'}")
+            yield Finding(
+                body.outcome,
+                check,
+                f"at the second look: {body.message or f'ended as {body.outcome}'}",
+            )

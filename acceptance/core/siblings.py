@@ -20,7 +20,9 @@ def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -
     return found
 
 
-def spreads(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -> dict[str, tuple[float, float]]:
+def spreads(
+    values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[float, float]]:
     """Each value less the median of the other GPUs of its model, and that median; absent where it or all others have none."""
     found = {}
     for names in siblings.values():

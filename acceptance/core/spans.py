@@ -19,11 +19,16 @@ class CheckSpans:
             elif isinstance(entry.body, CheckEnded) and entry.body.check in self._open:
                 boot, start = self._open.pop(entry.body.check)
                 self.spans.append((entry.body.check, boot, start, entry.boot_s))
-        self.spans += [(check, boot, start, float("inf")) for check, (boot, start) in self._open.items()]
+        self.spans += [
+            (check, boot, start, float("inf")) for check, (boot, start) in self._open.items()
+        ]
 
     def at(self, boot: int, moment: float) -> str | None:
         """The check that was running at this moment."""
-        return next((check for check, b, start, end in self.spans if b == boot and start <= moment <= end), None)
+        return next(
+            (check for check, b, start, end in self.spans if b == boot and start <= moment <= end),
+            None,
+        )
 
 
 def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, str]:
@@ -42,6 +47,9 @@ def run_notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
     for entry in reversed(entries):
         if not isinstance(entry.body, Note) or entry.body.trouble:
             continue
-        if not entry.body.progress or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None:
+        if (
+            not entry.body.progress
+            or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None
+        ):
             found.append(entry.body.text)
     return tuple(reversed(found))

@@ -53,13 +53,23 @@ class Verdict(msgspec.Struct, frozen=True):
     stale_waivers: tuple[str, ...]
     notes: tuple[str, ...]
     provenance: dict[str, str]
-    postponed: Postponed | None = None  # nothing was run, or it was given up, because the machine is in use
+    postponed: Postponed | None = (
+        None  # nothing was run, or it was given up, because the machine is in use
+    )
     changed: tuple[str, ...] = ()  # what is not as the baseline has it, and decides nothing
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Every finding of these kinds, the run's own first, then check by check."""
         own = (finding for finding in self.findings if finding.kind in kinds)
-        return (*own, *(finding for check in self.checks for finding in check.findings if finding.kind in kinds))
+        return (
+            *own,
+            *(
+                finding
+                for check in self.checks
+                for finding in check.findings
+                if finding.kind in kinds
+            ),
+        )
 
     def count(self, outcome: Outcome) -> int:
         """How many checks came to this outcome."""
@@ -70,7 +80,9 @@ class Verdict(msgspec.Struct, frozen=True):
         subjects: dict[str, list[bool]] = {}
         for check in self.checks:
             found = subjects.setdefault(check.id.partition(".")[0], [])
-            found += [one.waived for one in check.judged if one.due.limit is not None or one.value is None]
+            found += [
+                one.waived for one in check.judged if one.due.limit is not None or one.value is None
+            ]
         return tuple(subject for subject, found in subjects.items() if found and all(found))
 
     def exit_code(self) -> ExitCode:

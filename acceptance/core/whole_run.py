@@ -40,10 +40,14 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
     return [Finding("error", "run", text) for text in texts]
 
 
-def _session_troubles(plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool) -> Iterator[str]:
+def _session_troubles(
+    plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool
+) -> Iterator[str]:
     """What is wrong with one session: it is due once where the plan has checks for it, else not at all; a second look may be there."""
     share = {check.id for check in plan.checks if check.session == session}
-    begun = [body for body in bodies if isinstance(body, SessionStarted) and body.session == session]
+    begun = [
+        body for body in bodies if isinstance(body, SessionStarted) and body.session == session
+    ]
     done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
     if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
         yield f"session {session} ran another version of rigproof than the one that made the plan"
@@ -65,7 +69,9 @@ def postponement(bodies: Sequence[Body]) -> Postponed | None:
 
 def has_run(bodies: Sequence[Body]) -> bool:
     """Whether anything of the plan was run."""
-    return any(isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies)
+    return any(
+        isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies
+    )
 
 
 def was_abandoned(bodies: Sequence[Body]) -> bool:
@@ -73,7 +79,9 @@ def was_abandoned(bodies: Sequence[Body]) -> bool:
 
     Anything else that ran although it was put off is judged as it is.
     """
-    kinds = [type(body) for body in bodies if isinstance(body, ForeignProcess | Postponed | RunEnded)]
+    kinds = [
+        type(body) for body in bodies if isinstance(body, ForeignProcess | Postponed | RunEnded)
+    ]
     others = [kind for kind in kinds if kind is not ForeignProcess]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
     seen = ForeignProcess in kinds
@@ -86,9 +94,13 @@ def postponement_finding(night: Postponed, after_s: float | None = None) -> Find
     reasons = "; ".join(night.reasons) or "without a reason"
     if night.in_a_row < night.most:
         count = f"{night.in_a_row} in a row, {night.most} are a failure"
-        text = "so nothing was run" if after_s is None else f"so the night was given up after {after_s:.0f} s"
-        return Finding("skip", "run", f"the machine is in use, {text} ({count}): {reasons}", event="postponed")
-    text = (
-        f"skipped {night.in_a_row} times in a row, because the machine was in use each time (limit: {night.most - 1})"
-    )
+        text = (
+            "so nothing was run"
+            if after_s is None
+            else f"so the night was given up after {after_s:.0f} s"
+        )
+        return Finding(
+            "skip", "run", f"the machine is in use, {text} ({count}): {reasons}", event="postponed"
+        )
+    text = f"skipped {night.in_a_row} times in a row, because the machine was in use each time (limit: {night.most - 1})"
     return Finding("fail", "run", f"{text}; now: {reasons}", event="postponed")

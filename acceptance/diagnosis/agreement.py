@@ -29,7 +29,9 @@ class Agreement:
     troubles: tuple[str, ...] = ()
 
 
-def compare(digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]) -> Agreement:
+def compare(
+    digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]
+) -> Agreement:
     """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings` are the GPUs by model.
 
     A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone that differ), nobody is cleared:
@@ -60,7 +62,8 @@ def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
     every = set().union(*(one.rows for one in group.values()))
     if any(set(one.rows) != every for one in group.values()):
         text = "; ".join(
-            f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}" for name, one in group.items()
+            f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}"
+            for name, one in group.items()
         )
         return f"equal GPUs ({model}) did not make the same products, so their results cannot be compared: {text}"
     return None
@@ -79,6 +82,10 @@ def _outliers(key: ProductKey, group: Mapping[str, ProductDigests]) -> dict[str,
         if tied or own != best:
             other = second if own == best else best
             place = 0 if own[0] != other[0] else 1
-            than = f"another has {other[place]}" if tied else f"{most} of {len(group)} have {best[place]}"
+            than = (
+                f"another has {other[place]}"
+                if tied
+                else f"{most} of {len(group)} have {best[place]}"
+            )
             found[name] = f"{' '.join(key)}: {('inputs', 'result')[place]} {own[place]}, {than}"
     return found

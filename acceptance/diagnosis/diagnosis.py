@@ -58,7 +58,9 @@ class Diagnosis:
 
 
 def diagnose(
-    facts: Sequence[Mapping[str, Any]], heat: Sequence[GpuHeat | None], right: Sequence[GpuHeat] = ()
+    facts: Sequence[Mapping[str, Any]],
+    heat: Sequence[GpuHeat | None],
+    right: Sequence[GpuHeat] = (),
 ) -> Diagnosis:
     """What the wrong results of one GPU and one format (or of its copies, or its memory) look like.
 
@@ -93,7 +95,9 @@ def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     return right_moments_of(rings)
 
 
-def _signature(known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]) -> Signature:
+def _signature(
+    known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]
+) -> Signature:
     """The looks of the facts that say most: what makes others follow goes first."""
     wrong = [one for one, _ in known]
     inputs = [one for one in wrong if isinstance(one, ChangedInputs)]
@@ -122,14 +126,19 @@ def _inputs(wrong: Sequence[ChangedInputs]) -> Signature:
 
 def _references(wrong: Sequence[WrongReference]) -> Signature:
     first = wrong[0]
-    odd = [f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one]
+    odd = [
+        f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one
+    ]
     against = "exact whole numbers give" if first.check == "whole" else "float64 gives"
     elements = f"{first.elements} element{'s' if first.elements > 1 else ''} of {first.shape}"
     parts = [f"{elements} ({first.rows} rows were checked) are not what {against}"]
     parts += [*odd, *([f"first {first.first}"] if first.first else [])]
     evidence = ", ".join(parts)
     return Signature(
-        "repeatable", f"The first product is wrong already ({len(wrong)} of its checks)", evidence, WrongReference
+        "repeatable",
+        f"The first product is wrong already ({len(wrong)} of its checks)",
+        evidence,
+        WrongReference,
     )
 
 
@@ -139,12 +148,18 @@ def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -
     if rings:
         evidence += f"; {len(rings)} products were told wrong that were held against it"
     return Signature(
-        "unrepeatable", "The same product of the same inputs came out differently in a later lap", evidence, LapMismatch
+        "unrepeatable",
+        "The same product of the same inputs came out differently in a later lap",
+        evidence,
+        LapMismatch,
     )
 
 
 def _copies(wrong: Sequence[WrongCopy]) -> Signature:
-    ways = ", ".join(f"{one} on {where}" for one, where in dict.fromkeys((one.check, one.component) for one in wrong))
+    ways = ", ".join(
+        f"{one} on {where}"
+        for one, where in dict.fromkeys((one.check, one.component) for one in wrong)
+    )
     first = wrong[0]
     text = f"{sum(one.words for one in wrong)} words"
     copies = f"copies: {len(wrong)} ({ways})" + (f", first {first.first}" if first.first else "")

@@ -80,13 +80,17 @@ class OutOfRange:
     high: float
 
     def __str__(self) -> str:
-        values = f"{self.least:g}" if self.least == self.most else f"{self.least:g} to {self.most:g}"
+        values = (
+            f"{self.least:g}" if self.least == self.most else f"{self.least:g} to {self.most:g}"
+        )
         samples = "1 sample" if self.count == 1 else f"{self.count} samples"
         return f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such sensor can mean"
 
     def plus(self, value: float) -> OutOfRange:
         """With one sample more."""
-        return OutOfRange(self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high)
+        return OutOfRange(
+            self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +124,15 @@ class GpuHistory:
         found = [point for point in self.points if name in point.values]
         if not found:
             if name in self.outside:
-                raise ValueError(f"{name} of {self.gpu} was not measured ({self.outside[name]}): {DMESG_ADVICE}")
+                raise ValueError(
+                    f"{name} of {self.gpu} was not measured ({self.outside[name]}): {DMESG_ADVICE}"
+                )
             raise ValueError(f"{name} of {self.gpu} was never sampled: {DMESG_ADVICE}")
-        if not all(math.isfinite(value) for point in found for value in (point.least(name), point.most(name))):
+        if not all(
+            math.isfinite(value)
+            for point in found
+            for value in (point.least(name), point.most(name))
+        ):
             raise ValueError(f"{name} of {self.gpu} has a sample that is no finite number")
         seen = self.points[0].began_s
         for point in self.points:
@@ -131,7 +141,10 @@ class GpuHistory:
             elif point.boot_s - seen > GAP_S:
                 text = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
                 raise ValueError(f"{text}: {DMESG_ADVICE}")
-        silent_s, most_s = self.points[-1].boot_s - seen, SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S
+        silent_s, most_s = (
+            self.points[-1].boot_s - seen,
+            SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S,
+        )
         if self.to_the_end and silent_s > most_s:
             text = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
             raise ValueError(f"{text}: {DMESG_ADVICE}")
@@ -205,7 +218,12 @@ class GpuHistory:
         lone = []
         for before, point, after in zip([None, *found], found, [*found[1:], None], strict=False):
             alone = all(one is None or one.most(flag) == 0.0 for one in (before, after))
-            if point.most(flag) > 0.0 and not point.span_s and alone and _near(point.boot_s, point.boot_s, edges):
+            if (
+                point.most(flag) > 0.0
+                and not point.span_s
+                and alone
+                and _near(point.boot_s, point.boot_s, edges)
+            ):
                 lone.append(point.boot_s)
         by_sample = self.seconds(flag) - sum(self._duration_s(found, moment) for moment in lone)
         by_driver = 0.0
@@ -243,7 +261,9 @@ class GpuHistory:
 
     def moments(self, flag: str) -> tuple[tuple[float, float], ...]:
         """When a flag was seen up, as times from and to, in seconds since boot: within each it was up at least once."""
-        return tuple((point.began_s, point.boot_s) for point in self._points(flag) if point.most(flag) > 0.0)
+        return tuple(
+            (point.began_s, point.boot_s) for point in self._points(flag) if point.most(flag) > 0.0
+        )
 
     def under_load(self, name: str) -> float:
         """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S still.
@@ -253,13 +273,17 @@ class GpuHistory:
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
-            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {BURN_ADVICE}")
+            raise ValueError(
+                f"{self.gpu} was never in full use while {name} was sampled: {BURN_ADVICE}"
+            )
         return min(values)
 
     def _in_full_use(self) -> Iterator[HistoryPoint]:
         for stretch in self._stretches():
             since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - FALL_S
-            yield from (point for point in stretch if since <= point.began_s and point.boot_s <= until)
+            yield from (
+                point for point in stretch if since <= point.began_s and point.boot_s <= until
+            )
 
     def _stretches(self) -> Iterator[list[HistoryPoint]]:
         """Points in full use that follow upon each other."""
@@ -291,7 +315,11 @@ class GpuHistory:
 
     def slow_step(self, begin_s: float, end_s: float) -> float | None:
         """The time in seconds that 95 of 100 steps between two moments keep to, while every sample was kept; None for no step at all."""
-        stamps = [point.boot_s for point in self.points if not point.span_s and begin_s <= point.boot_s <= end_s]
+        stamps = [
+            point.boot_s
+            for point in self.points
+            if not point.span_s and begin_s <= point.boot_s <= end_s
+        ]
         steps = sorted(after - before for before, after in pairwise(stamps))
         return steps[math.ceil(0.95 * len(steps)) - 1] if steps else None
 
@@ -306,7 +334,9 @@ class Collector:
     `ranges` narrows the sensors' ranges for a GPU, by its name.
     """
 
-    def __init__(self, ranges: Mapping[str, Mapping[str, sensor_range.Range]] | None = None) -> None:
+    def __init__(
+        self, ranges: Mapping[str, Mapping[str, sensor_range.Range]] | None = None
+    ) -> None:
         self.points: dict[str, list[HistoryPoint]] = {}
         self._ranges = ranges or {}
         self._outside: dict[str, dict[str, OutOfRange]] = {}
@@ -334,8 +364,19 @@ class Collector:
         for name, value in sample.values.items():
             if name not in ranges or (single and ranges[name][0] <= value <= ranges[name][1]):
                 continue  # nearly all: samples are the bulk of a journal
-            extremes = (value, *(one[name] for one in (sample.low, sample.high) if one is not None and name in one))
-            wrong = [one for one in extremes if math.isfinite(one) and sensor_range.outside(ranges, name, one)]
+            extremes = (
+                value,
+                *(
+                    one[name]
+                    for one in (sample.low, sample.high)
+                    if one is not None and name in one
+                ),
+            )
+            wrong = [
+                one
+                for one in extremes
+                if math.isfinite(one) and sensor_range.outside(ranges, name, one)
+            ]
             if wrong:
                 found.append(name)
                 known = self._outside.setdefault(gpu, {})
@@ -352,7 +393,11 @@ class Collector:
 
 
 def _without(readings: Mapping[str, float], left_out: Sequence[str]) -> Mapping[str, float]:
-    return {name: value for name, value in readings.items() if name not in left_out} if left_out else readings
+    return (
+        {name: value for name, value in readings.items() if name not in left_out}
+        if left_out
+        else readings
+    )
 
 
 def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
@@ -363,7 +408,13 @@ def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
     return collector.histories()
 
 
-def running_at(moments: Sequence[tuple[float, float]], spans: Sequence[tuple[str, float, float]]) -> tuple[str, ...]:
+def running_at(
+    moments: Sequence[tuple[float, float]], spans: Sequence[tuple[str, float, float]]
+) -> tuple[str, ...]:
     """The checks that were running within any of these times (from, to), of spans (check, begin, end), each once; seconds since boot."""
-    names = [check for check, begin, end in spans if any(begin <= until and since <= end for since, until in moments)]
+    names = [
+        check
+        for check, begin, end in spans
+        if any(begin <= until and since <= end for since, until in moments)
+    ]
     return tuple(dict.fromkeys(names))

@@ -25,7 +25,9 @@ _HELD = {
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
 MIN_POINTS = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
-FREE_S = 2.0  # a GPU that was in use for so long without the reason was not held by it from the start
+FREE_S = (
+    2.0  # a GPU that was in use for so long without the reason was not held by it from the start
+)
 PERIOD_S = 0.2  # what one sample stands for
 
 

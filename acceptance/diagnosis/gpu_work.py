@@ -23,12 +23,8 @@ ENERGY_STEP_S = 1.0  # energy counters go on in steps of up to a tenth of a seco
 # Power and the energy counter come from one sensor; over ten seconds and more they agreed within 0.02 on H200, and the sampled power
 # is an average of up to a second (nvml.h), which shifts its beginning and its end.
 AGREE_SHARE, AGREE_J = 0.15, 50.0
-STILL_S = (
-    10.0  # a power that is the very same for so long under load is not being measured: on H200 it never was for 0.5 s
-)
-IDLE_POWER_SHARE = (
-    0.2  # no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a context 0.18
-)
+STILL_S = 10.0  # a power that is the very same for so long under load is not being measured: on H200 it never was for 0.5 s
+IDLE_POWER_SHARE = 0.2  # no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a context 0.18
 # Idle: RTX 4090 0.07, RTX 3090 Ti 0.10, A100 0.15, H200 0.17. A hardware brake divides the clock by two or by four (nvml.h).
 IDLE_CLOCK_SHARE = 0.2
 _GAP_S = 1.0  # samples that are further apart say nothing of the time between them
@@ -46,7 +42,10 @@ class Work:
     @property
     def seconds(self) -> float:
         """By the evidence that shows the most."""
-        return max((one for one in (self.use_s, self.power_s, self.energy_s) if one is not None), default=0.0)
+        return max(
+            (one for one in (self.use_s, self.power_s, self.energy_s) if one is not None),
+            default=0.0,
+        )
 
 
 def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
@@ -61,12 +60,16 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     parts = [
         f"in use for {use_s:.1f} s" if use_s is not None else "its use is not told",
         _power_words(points, power_s, limit_w),
-        f"by its energy counter for {energy_s:.1f} s" if energy_s is not None else "its energy is not told",
+        f"by its energy counter for {energy_s:.1f} s"
+        if energy_s is not None
+        else "its energy is not told",
     ]
     return Work(use_s, power_s, energy_s, ", ".join(parts))
 
 
-def _power_words(points: Sequence[HistoryPoint], power_s: float | None, limit_w: float | None) -> str:
+def _power_words(
+    points: Sequence[HistoryPoint], power_s: float | None, limit_w: float | None
+) -> str:
     measured = [point for point in points if "power_w" in point.values]
     if not measured:
         return "its power is not told"
@@ -94,20 +97,28 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
     the card's own energy counter.
     """
     for begin_s, end_s in spans:
-        points = [point for point in _points_between(history.points, begin_s, end_s) if "power_w" in point.values]
+        points = [
+            point
+            for point in _points_between(history.points, begin_s, end_s)
+            if "power_w" in point.values
+        ]
         trouble = _power_stuck(points) or _idling(history, points) or _disagreement(points)
         if trouble:
             return f"the power of {history.gpu} was not measured: {trouble}"
     return None
 
 
-def idle_clock(history: GpuHistory, span: tuple[float, float], highest_mhz: float | None) -> str | None:
+def idle_clock(
+    history: GpuHistory, span: tuple[float, float], highest_mhz: float | None
+) -> str | None:
     """Why the clock of a GPU was not measured within a span of load: in full use it stood no higher than an idle card's.
 
     `highest_mhz` is the card's highest SM clock; without it, and where clock or use are not told, nothing is said.
     """
     points = [
-        point for point in _points_between(history.points, *span) if point.busy() and "sm_clock_mhz" in point.values
+        point
+        for point in _points_between(history.points, *span)
+        if point.busy() and "sm_clock_mhz" in point.values
     ]
     if not points or highest_mhz is None:
         return None
@@ -159,7 +170,9 @@ def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     sampled_j = sum(
         after.values["power_w"] * after.span_s
         if after.span_s
-        else (before.values["power_w"] + after.values["power_w"]) / 2 * (after.boot_s - before.boot_s)
+        else (before.values["power_w"] + after.values["power_w"])
+        / 2
+        * (after.boot_s - before.boot_s)
         for before, after in pairwise(measured)
     )
     if abs(sampled_j - counted_j) <= AGREE_SHARE * max(sampled_j, counted_j) + AGREE_J:
@@ -169,13 +182,22 @@ def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     return f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter makes {counted:.0f} W"
 
 
-def _points_between(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
+def _points_between(
+    points: Sequence[HistoryPoint], begin_s: float, end_s: float
+) -> list[HistoryPoint]:
     return [point for point in points if begin_s <= point.began_s and point.boot_s <= end_s]
 
 
 def _limit_w(history: GpuHistory) -> float | None:
     """The power limit as it was at first; None where the driver does not tell it."""
-    return next((point.values["power_limit_w"] for point in history.points if "power_limit_w" in point.values), None)
+    return next(
+        (
+            point.values["power_limit_w"]
+            for point in history.points
+            if "power_limit_w" in point.values
+        ),
+        None,
+    )
 
 
 def _steps(points: Sequence[HistoryPoint]) -> Iterator[tuple[HistoryPoint, float]]:

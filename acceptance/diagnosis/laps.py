@@ -82,7 +82,10 @@ class Laps:
         if any(pair.then <= 0 for pair in pairs):
             raise ValueError(f"the clock of {self.history.gpu} was told as 0 MHz under load")
         kept, least = min(((pair.last / pair.then, pair) for pair in pairs), key=lambda one: one[0])
-        return kept, f"{least.turn.format}: {least.then:.0f} MHz in the first lap, {least.last:.0f} MHz in the last"
+        return (
+            kept,
+            f"{least.turn.format}: {least.then:.0f} MHz in the first lap, {least.last:.0f} MHz in the last",
+        )
 
     def final_temperature(self) -> float:
         """The mean temperature of the last lap, in degC."""
@@ -115,9 +118,15 @@ class Laps:
         found = {}
         for turn in turns:
             near = samples[bisect_left(ends, turn.since_s) : bisect_left(ends, turn.to_s)]
-            own = [(point, seconds) for point, seconds in near if point.began_s >= turn.since_s and point.busy()]
+            own = [
+                (point, seconds)
+                for point, seconds in near
+                if point.began_s >= turn.since_s and point.busy()
+            ]
             if len(own) >= MIN_SAMPLES or any(point.span_s for point, _ in own):
-                found[turn] = weighted_mean([(point.values[name], seconds) for point, seconds in own])
+                found[turn] = weighted_mean(
+                    [(point.values[name], seconds) for point, seconds in own]
+                )
         return found
 
 

@@ -56,7 +56,11 @@ def count(fact: Mapping[str, Any], key: str) -> int:
 def seconds(fact: Mapping[str, Any], key: str) -> float:
     """A finite number of seconds."""
     found = value(fact, key)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not -_FOREVER_S < found < _FOREVER_S:
+    if (
+        isinstance(found, bool)
+        or not isinstance(found, int | float)
+        or not -_FOREVER_S < found < _FOREVER_S
+    ):
         raise MiscompareError(f"its {key} is no finite number of seconds")
     return float(found)
 
@@ -193,12 +197,16 @@ def read(fact: Mapping[str, Any]) -> Miscompare:
     if check in ("normal", "whole"):
         rows, elements = count(fact, "rows"), count(fact, "elements")
         nan, infinite = count(fact, "nan"), count(fact, "infinite")
-        return WrongReference(check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact))
+        return WrongReference(
+            check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact)
+        )
     if check == "vram":
         return _vram(fact)
     if check.startswith("copy_"):
         unwritten = count(fact, "unwritten") if "unwritten" in fact else None
-        return WrongCopy(check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact))
+        return WrongCopy(
+            check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact)
+        )
     raise MiscompareError(f"its check is {check!r}, which is none that is known here")
 
 
@@ -278,7 +286,11 @@ def _vram(fact: Mapping[str, Any]) -> WrongMemory:
 def _columns(shape: str, of: int) -> int | None:
     """The length of a row of a result of this shape (rows x columns x depth); None where the shape does not say it."""
     sides = shape.split("x")
-    if len(sides) == 3 and all(side.isdecimal() for side in sides) and int(sides[0]) * int(sides[1]) == of:
+    if (
+        len(sides) == 3
+        and all(side.isdecimal() for side in sides)
+        and int(sides[0]) * int(sides[1]) == of
+    ):
         return int(sides[1])
     return None
 
@@ -302,6 +314,9 @@ def _bits(fact: Mapping[str, Any]) -> dict[int, int]:
     bits = value(fact, "bits")
     if not isinstance(bits, Mapping) or not bits:
         raise MiscompareError("its bits are no counts by bit")
-    if not all(isinstance(bit, str) and bit.isdecimal() and is_whole_number(count) for bit, count in bits.items()):
+    if not all(
+        isinstance(bit, str) and bit.isdecimal() and is_whole_number(count)
+        for bit, count in bits.items()
+    ):
         raise MiscompareError("its bits are no counts by bit")
     return {int(bit): count for bit, count in bits.items()}

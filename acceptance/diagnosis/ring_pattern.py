@@ -39,7 +39,9 @@ def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
     lasting = ("memory bit", "repeatable", "address line", "one bit once")
     threshold_c = None if kind in lasting else _threshold(known, right)
     if threshold_c is not None:
-        cooler = sum(one.temperature_c is not None and one.temperature_c < threshold_c for one in right)
+        cooler = sum(
+            one.temperature_c is not None and one.temperature_c < threshold_c for one in right
+        )
         text = f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} right products looked at were cooler"
         kind, words = "thermal", f"{text}; by itself: {words[:1].lower()}{words[1:]}"
     return Signature(kind, words, evidence(known), WrongProduct)
@@ -54,7 +56,10 @@ def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
     found = [_single(one) for one in rings]
     kinds = Counter(kind for kind, _ in found)
     if kinds.keys() == {"one bit once"} and len(rings) > 1:
-        return "scattered bits", f"One bit in each of {len(rings)} products, never in the same place"
+        return (
+            "scattered bits",
+            f"One bit in each of {len(rings)} products, never in the same place",
+        )
     if len(kinds) == 1:
         return found[0]
     text = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
@@ -81,7 +86,13 @@ def _cell(rings: Sequence[WrongProduct]) -> str | None:
 def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
     """The same elements with the same bits in every product, in more than one place of memory: the chip and not a cell."""
     looks = {
-        (one.elements, one.span, one.xor_or, one.xor_and, tuple((wrong.index, wrong.xor) for wrong in one.first))
+        (
+            one.elements,
+            one.span,
+            one.xor_or,
+            one.xor_and,
+            tuple((wrong.index, wrong.xor) for wrong in one.first),
+        )
         for one in rings
     }
     if len(looks) != 1 or not rings[0].described or len({one.slot for one in rings}) < 2:
@@ -106,24 +117,36 @@ def _single(product: WrongProduct) -> tuple[str, str]:
     if product.elements == 1 and len(positions(product.xor_or)) == 1:
         return "one bit once", "One bit of one element"
     if product.nan or product.infinite:
-        names = [name for count, name in ((product.nan, "NaN"), (product.infinite, "infinite")) if count]
+        names = [
+            name for count, name in ((product.nan, "NaN"), (product.infinite, "infinite")) if count
+        ]
         return "not a number", f"Elements that are {' and '.join(names)}"
     if not _low(product) and (pair := swapped_addresses(product.first)):
         line = (pair[0] ^ pair[1]).bit_length() - 1
-        return "address line", f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address bit {line}"
+        return (
+            "address line",
+            f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address bit {line}",
+        )
     return _regular(product) or ("many", _irregular(product))
 
 
 def _regular(product: WrongProduct) -> tuple[str, str] | None:
     """What distance and bits tell of many elements."""
     wide = len(positions(product.xor_or)) >= max(3, product.width // 4)
-    stride = product.stride if product.stride is not None and product.stride > 1 and product.elements > 2 else None
+    stride = (
+        product.stride
+        if product.stride is not None and product.stride > 1 and product.elements > 2
+        else None
+    )
     every = None if stride is None else f"every {stride}{_ordinal(stride)} element"
     if _low(product):
         where = f"{every}, " if every else ""
         return "datapath", f"Wrong in the low bits only: {where}{_units(product)}"
     if stride is not None and stride == product.columns:
-        return "datapath", f"A whole column ({every}): one value of the second operand was read or passed on wrong"
+        return (
+            "datapath",
+            f"A whole column ({every}): one value of the second operand was read or passed on wrong",
+        )
     if stride is not None and not power_of_two(stride):
         return "datapath", f"A regular distance that is no power of two: {every}"
     if product.elements >= MANY and every and wide:
@@ -154,7 +177,9 @@ def _units(product: WrongProduct) -> str:
 
 
 def _ordinal(number: int) -> str:
-    return "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return (
+        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
 
 
 def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
@@ -162,7 +187,9 @@ def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
 
     All wrong ones must be hot, cooler right ones known, and so many right ones cool that all wrong ones are hot by chance once in twenty.
     """
-    wrong = [own.temperature_c for _, own in known if own is not None and own.temperature_c is not None]
+    wrong = [
+        own.temperature_c for _, own in known if own is not None and own.temperature_c is not None
+    ]
     fine = [own.temperature_c for own in right if own.temperature_c is not None]
     if len(wrong) < max(LEAST_HOT, len(known)) or not fine:
         return None
@@ -194,7 +221,9 @@ def evidence(known: Known) -> str:
         parts.append(bits_text(either, first.width))
     numbers = sorted({one.iteration for one in rings})
     listed = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")
-    parts.append(f"iteration {listed} (lap {first.lap}), made {extent((one.made_s for one in rings), 's after boot')}")
+    parts.append(
+        f"iteration {listed} (lap {first.lap}), made {extent((one.made_s for one in rings), 's after boot')}"
+    )
     heat = [own for _, own in known if own is not None]
     sentences = [
         extent((one.temperature_c for one in heat if one.temperature_c is not None), "degC"),
@@ -226,10 +255,15 @@ def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:
         found += [(one.made_s, other.iteration - one.iteration, step) for one, other, step in steps]
         if lap == 0 and steps:
             step = (own[-1].made_s - own[0].made_s) / (own[-1].iteration - own[0].iteration)
-            found.append((own[0].made_s - (own[0].iteration + 1) * step, own[0].iteration + 1, step))
+            found.append(
+                (own[0].made_s - (own[0].iteration + 1) * step, own[0].iteration + 1, step)
+            )
     total = sum(count - 1 for _, count, _ in found)
     every = -(-total // MOMENTS)
     moments = [
-        begin + step * number for begin, count, step in found for number in range(1, count) if not number % every
+        begin + step * number
+        for begin, count, step in found
+        for number in range(1, count)
+        if not number % every
     ]
     return tuple(sorted(moments))

@@ -24,7 +24,9 @@ class Series:
             raise ValueError(f"{self.name} on {self.component} has no samples")
         values = [value for _, value in self.points]
         if not all(map(math.isfinite, values)):
-            raise ValueError(f"{self.name} on {self.component} has a sample that is no finite number")
+            raise ValueError(
+                f"{self.name} on {self.component} has a sample that is no finite number"
+            )
         return values
 
     def maximum(self) -> float:
@@ -45,5 +47,7 @@ class Series:
         if len(values) < 2:
             raise ValueError(f"{self.name} on {self.component} has one sample: growth needs two")
         if values != sorted(values):
-            raise ValueError(f"{self.name} on {self.component} fell: the counter was reset, so its growth is not known")
+            raise ValueError(
+                f"{self.name} on {self.component} fell: the counter was reset, so its growth is not known"
+            )
         return values[-1] - values[0]

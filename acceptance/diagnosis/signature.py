@@ -75,7 +75,11 @@ def swapped_addresses(elements: Sequence[WrongElement]) -> tuple[int, int] | Non
     due = {one.expected: one.address for one in elements}
     if len(due) != len(elements):
         return None
-    pairs = [(one.address, due[one.got]) for one in elements if one.got in due and one.got != one.expected]
+    pairs = [
+        (one.address, due[one.got])
+        for one in elements
+        if one.got in due and one.got != one.expected
+    ]
     lines = Counter(one ^ other for one, other in pairs if power_of_two(one ^ other))
     again = [line for line, times in lines.most_common() if times > 1]
     return next(pair for pair in pairs if pair[0] ^ pair[1] == again[0]) if again else None

@@ -64,12 +64,18 @@ class BurnTelemetry:
     def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> BurnTelemetry:
         """The burn within a check's time. Raises ValueError where the GPU was never in full use in it."""
         busy = [
-            point for point in history.points if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
+            point
+            for point in history.points
+            if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
         ]
         if not busy:
-            raise ValueError(f"{history.gpu} was never in full use while it was to burn: {BURN_ADVICE}")
+            raise ValueError(
+                f"{history.gpu} was never in full use while it was to burn: {BURN_ADVICE}"
+            )
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
-        points = tuple(point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s)
+        points = tuple(
+            point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s
+        )
         return cls(GpuHistory(history.gpu, points, history.outside), first_s, last_s)
 
     @property
@@ -80,7 +86,11 @@ class BurnTelemetry:
     @property
     def short_note(self) -> str | None:
         """That it was too short to tell much, in words; None where it was not."""
-        return f"only {self.seconds:.0f} s under load, which tells little of heat" if self.seconds < SHORT_S else None
+        return (
+            f"only {self.seconds:.0f} s under load, which tells little of heat"
+            if self.seconds < SHORT_S
+            else None
+        )
 
     def settle_time(self) -> SettleTime:
         """From the beginning until the temperature stays within 2 degC of its mean over the last tenth (10 s at least).
@@ -93,7 +103,11 @@ class BurnTelemetry:
         out = [
             point.boot_s
             for point in points
-            if max(abs(point.least("temperature_c") - final_c), abs(point.most("temperature_c") - final_c)) > WITHIN_C
+            if max(
+                abs(point.least("temperature_c") - final_c),
+                abs(point.most("temperature_c") - final_c),
+            )
+            > WITHIN_C
         ]
         text = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
         if out and out[-1] > self.end_s - last_s:
@@ -122,10 +136,14 @@ class BurnTelemetry:
 
     def clock_kept(self) -> tuple[float, str]:
         """The median clock of the last quarter over that of the first minute (a quarter at most), in full use; and both in words."""
-        first = self._busy("sm_clock_mhz", self.begin_s, self.begin_s + min(FIRST_S, self.seconds / 4))
+        first = self._busy(
+            "sm_clock_mhz", self.begin_s, self.begin_s + min(FIRST_S, self.seconds / 4)
+        )
         last = self._busy("sm_clock_mhz", self.end_s - self.seconds / 4, self.end_s)
         if first <= 0:
-            raise ValueError(f"the clock of {self.history.gpu} was told as {first:g} MHz under load")
+            raise ValueError(
+                f"the clock of {self.history.gpu} was told as {first:g} MHz under load"
+            )
         when = "in the first minute" if self.seconds / 4 > FIRST_S else "in the first quarter"
         return last / first, f"{first:.0f} MHz {when}, {last:.0f} MHz in the last"
 
@@ -136,7 +154,10 @@ class BurnTelemetry:
     def causes(self) -> str:
         """What is likely to hold the clock back, most likely first, by the reasons that were up in the last quarter."""
         since = self.end_s - self.seconds / 4
-        return "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s))) or _NO_REASON
+        return (
+            "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s)))
+            or _NO_REASON
+        )
 
     def rows(self) -> tuple[tuple[float | str, ...], ...]:
         """A row for each stretch of the burn in the order of COLUMNS, ROWS at most: means, and what held the clocks back in it."""
@@ -144,12 +165,22 @@ class BurnTelemetry:
         count = min(ROWS, max(1, math.ceil(self.seconds / step_s - 1e-6)))
         found = []
         for number in range(count):
-            since, until = self.begin_s + number * step_s, min(self.end_s, self.begin_s + (number + 1) * step_s)
-            figures = [self._cell(name, since, until) for name in ("temperature_c", "sm_clock_mhz", "power_w")]
+            since, until = (
+                self.begin_s + number * step_s,
+                min(self.end_s, self.begin_s + (number + 1) * step_s),
+            )
+            figures = [
+                self._cell(name, since, until)
+                for name in ("temperature_c", "sm_clock_mhz", "power_w")
+            ]
             up = ", ".join(REASONS[name] for name in self._up(since, until))
             has_reasons = any(self.history.offers(name) for name in REASONS)
             found.append(
-                (round((until - self.begin_s) / 60, 2), *figures, up or ("nothing" if has_reasons else NOT_REPORTED))
+                (
+                    round((until - self.begin_s) / 60, 2),
+                    *figures,
+                    up or ("nothing" if has_reasons else NOT_REPORTED),
+                )
             )
         return tuple(found)
 
@@ -160,8 +191,16 @@ class BurnTelemetry:
             return NOT_REPORTED
 
     def _up(self, since: float, until: float) -> list[str]:
-        points = [point for point in self.history.points if since <= point.boot_s and point.began_s <= until]
-        return [name for name in REASONS if any(name in point.values and point.most(name) > 0 for point in points)]
+        points = [
+            point
+            for point in self.history.points
+            if since <= point.boot_s and point.began_s <= until
+        ]
+        return [
+            name
+            for name in REASONS
+            if any(name in point.values and point.most(name) > 0 for point in points)
+        ]
 
     def _mean(self, name: str, since: float, until: float) -> float:
         return weighted_mean(weighted_values(self.history, name, since, until))
@@ -180,8 +219,12 @@ def growth_around(
     having = [place for place, point in enumerate(history.points) if counter in point.values]
     if not having:
         raise ValueError(f"{counter} of {history.gpu} was never sampled")
-    first = max((place for place in having if history.points[place].boot_s <= begin_s), default=having[0])
-    last = min((place for place in having if history.points[place].began_s >= end_s), default=having[-1])
+    first = max(
+        (place for place in having if history.points[place].boot_s <= begin_s), default=having[0]
+    )
+    last = min(
+        (place for place in having if history.points[place].began_s >= end_s), default=having[-1]
+    )
 
     def grown(points: Sequence[HistoryPoint]) -> float:
         return GpuHistory(history.gpu, tuple(points)).growth(counter)
@@ -189,4 +232,8 @@ def growth_around(
     def known(points: Sequence[HistoryPoint]) -> float | None:
         return grown(points) if sum(counter in point.values for point in points) > 1 else None
 
-    return known(history.points[: first + 1]), grown(history.points[first : last + 1]), known(history.points[last:])
+    return (
+        known(history.points[: first + 1]),
+        grown(history.points[first : last + 1]),
+        known(history.points[last:]),
+    )

@@ -51,4 +51,8 @@ def weighted_median(shares: Shares) -> float:
     """The value that the reading was below for half of the time."""
     ordered = sorted(shares)
     until = list(accumulate(share for _, share in ordered))
-    return next(value for (value, _), reached in zip(ordered, until, strict=True) if reached >= until[-1] / 2)
+    return next(
+        value
+        for (value, _), reached in zip(ordered, until, strict=True)
+        if reached >= until[-1] / 2
+    )

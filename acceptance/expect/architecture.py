@@ -82,7 +82,11 @@ def read(path: Path) -> tuple[Architecture, ...]:
     return found
 
 
-def find(known: Sequence[Architecture], compute_capability: str | None, model: str | None) -> Architecture | None:
+def find(
+    known: Sequence[Architecture], compute_capability: str | None, model: str | None
+) -> Architecture | None:
     """The architecture of a card, by the entry that names its brand before the one for all others; None where it is not known."""
-    fit = [one for one in known if one.compute_capability == compute_capability and one.names(model)]
+    fit = [
+        one for one in known if one.compute_capability == compute_capability and one.names(model)
+    ]
     return min(fit, key=lambda one: one.brand is None, default=None)

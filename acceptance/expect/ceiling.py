@@ -70,7 +70,9 @@ C2C_GBS = 450.0
 Rate = tuple[float, str]  # the most that is possible, and how it is derived
 
 
-def _ceiling(name: str, component: str, unit: str, error: float, rate: Rate, share: float = 1.0) -> Override:
+def _ceiling(
+    name: str, component: str, unit: str, error: float, rate: Rate, share: float = 1.0
+) -> Override:
     value, formula = rate
     part = f"{share:g} x " if share != 1.0 else ""
     basis = f"{error:g} x {part}{number(value)} {unit}, the most that is possible = {formula}"
@@ -84,14 +86,18 @@ def gpu_ceilings(
     architectures: Sequence[Architecture],
 ) -> Iterator[Override]:
     """The ceilings of each GPU and of each ordered pair; `gpus` and `cards` are the same GPUs, in the same order."""
-    known = {gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus}
+    known = {
+        gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus
+    }
     links = {gpu.name: _host_link(gpu) for gpu in gpus}
     for gpu, card in zip(gpus, cards, strict=True):
         own, link = known[gpu.name], links[gpu.name]
         if link is not None:
             yield from (_ceiling(name, gpu.name, "GB/s", LINK_ERROR, link) for name in HOST_COPIES)
         if own is not None and own.nvlink is not None:
-            text = f"one link of NVLink {own.nvlink.generation} in one direction (sheet of {own.name})"
+            text = (
+                f"one link of NVLink {own.nvlink.generation} in one direction (sheet of {own.name})"
+            )
             rate = own.nvlink.link_gbs, text
             yield _ceiling("nvlink_speed", gpu.name, "GB/s", NVLINK_SPEED_ERROR, rate)
         yield from _memory(card, own)
@@ -130,7 +136,11 @@ def _pair(
     count = min(first.nvlink_active, second.nvlink_active)
     found = staged
     if count:
-        speeds = [one.nvlink.link_gbs for one in map(known.get, (first.name, second.name)) if one and one.nvlink]
+        speeds = [
+            one.nvlink.link_gbs
+            for one in map(known.get, (first.name, second.name))
+            if one and one.nvlink
+        ]
         if len(speeds) < 2:
             return
         over = count * min(speeds), f"{count} NVLinks x {min(speeds):g} GB/s in one direction"
@@ -155,14 +165,20 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
         for name, share in MEMORY_COPIES.items():
             yield _ceiling(name, card.name, "GB/s", error, max(rates), share)
     text = "the passes of the memory test against a copy in the same memory, which reads and writes each byte"
-    yield Override("vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {text}", high=VRAM_RATE), card.name)
+    yield Override(
+        "vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {text}", high=VRAM_RATE), card.name
+    )
 
 
-def _products(card: ComputeFacts, own: Sheet | None, architectures: Sequence[Architecture]) -> Iterator[Override]:
+def _products(
+    card: ComputeFacts, own: Sheet | None, architectures: Sequence[Architecture]
+) -> Iterator[Override]:
     """Products of matrices: our own from cool and sustained, in the burn, and gpu-burn's."""
     capability = card.compute_capability or (own.compute_capability if own is not None else None)
     known = architecture.find(architectures, capability, card.model)
-    peaks = {dtype: peak for dtype in DTYPES if (peak := _peak(card, own, known, dtype)) is not None}
+    peaks = {
+        dtype: peak for dtype in DTYPES if (peak := _peak(card, own, known, dtype)) is not None
+    }
     if (
         "f8" in peaks and "i8" in peaks
     ):  # eight bits are eight bits: with narrow accumulation float8 reaches INT8's rate
@@ -175,10 +191,14 @@ def _products(card: ComputeFacts, own: Sheet | None, architectures: Sequence[Arc
             yield _ceiling(f"gpu_burn_{mode}", card.name, "TFLOP/s", PRODUCT_ERROR, max(found))
 
 
-def _peak(card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str) -> Rate | None:
+def _peak(
+    card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str
+) -> Rate | None:
     """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the architecture's where that is more."""
     rates = list(_published(card, own, dtype))
-    capped = own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
+    capped = (
+        own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
+    )
     if not (rates and capped):
         rates += _from_units(card, known, dtype)
     return max(rates, default=None)
@@ -197,7 +217,10 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
             more = f"{UNKNOWN_CLOCK:g}, because the driver does not name its highest clock"
             yield UNKNOWN_CLOCK * peak, f"{text} x {more}"
         elif clock > own.boost_mhz:
-            yield peak * clock / own.boost_mhz, f"{text} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz"
+            yield (
+                peak * clock / own.boost_mhz,
+                f"{text} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz",
+            )
         else:
             yield peak, text
 
@@ -212,7 +235,10 @@ def _from_units(card: ComputeFacts, known: Architecture | None, dtype: str) -> I
             text = f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a clock ({known})"
             yield multiprocessors * card.max_sm_clock_mhz * operations / 1e6, text
     elif dtype == "f32":
-        yield 2 * card.cuda_cores * card.max_sm_clock_mhz / 1e6, f"{card.cuda_cores} CUDA cores x {clock} x 2"
+        yield (
+            2 * card.cuda_cores * card.max_sm_clock_mhz / 1e6,
+            f"{card.cuda_cores} CUDA cores x {clock} x 2",
+        )
 
 
 def host_ceilings(
@@ -226,8 +252,13 @@ def host_ceilings(
     for dtype, operations in CPU_OPERATIONS.items():
         text = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"
         one = CPU_GHZ * operations
-        yield _ceiling(f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {text}"))
-        yield from (_ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, text)) for name in singles)
+        yield _ceiling(
+            f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {text}")
+        )
+        yield from (
+            _ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, text))
+            for name in singles
+        )
     widths = [(rate, bits) for rate, bits in modules if rate and bits]
     if not widths or len(widths) < len(modules):
         return

@@ -16,7 +16,9 @@ from acceptance.machine.machine_file import Machine
 COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-ecc": lambda counters: counters.ecc_uncorrected,
     "gpu-remap": lambda counters: counters.remap_failed,
-    "gpu-retired": lambda counters: _all(counters.retired_single, counters.retired_double, counters.retired_pending),
+    "gpu-retired": lambda counters: _all(
+        counters.retired_single, counters.retired_double, counters.retired_pending
+    ),
     "gpu-replay": lambda counters: counters.pcie_replays,
     "gpu-ecc-total": lambda counters: counters.ecc_corrected_total,
     "gpu-remap-total": lambda counters: counters.remapped_corrected,
@@ -54,7 +56,9 @@ def resolve(
         "cpu": ("cpu",),
         "memory": ("memory",),
         "core": tuple(core_name(core) for cores in groups for core in cores),
-        "core-with-peers": tuple(core_name(core) for cores in groups if len(cores) > 1 for core in cores),
+        "core-with-peers": tuple(
+            core_name(core) for cores in groups if len(cores) > 1 for core in cores
+        ),
         "cpu-thermometer": ("cpu",) if "cpu_temperature_c" in sensors else (),
         "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
         "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
@@ -62,7 +66,9 @@ def resolve(
         # Every NVMe disk tells its wear (NVMe base specification, SMART / Health Information log); others have no common form for it.
         "disk-nvme": tuple(disk.component for disk in inventory.disks if disk.kind == "nvme"),
         "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
-        "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk))) if machine else (),
+        "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk)))
+        if machine
+        else (),
         "declared-link": tuple(f"net:{link.name}" for link in machine.network) if machine else (),
         **_gpus(machine, inventory, names),
     }
@@ -73,43 +79,67 @@ def pair_name(first: str, second: str) -> str:
     return f"{first}->{second}"
 
 
-def _gpus(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _gpus(
+    machine: Machine | None, inventory: Inventory, names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """The classes of GPUs. Which counters a card has is taken from its answers before the run."""
-    known = {device.pci_address: device for device in inventory.nvml.devices if device.pci_address is not None}
+    known = {
+        device.pci_address: device
+        for device in inventory.nvml.devices
+        if device.pci_address is not None
+    }
     due = [gpu for gpu in gpus(inventory) if gpu.name in names]
     devices = [(gpu, known[gpu.pci_address]) for gpu in due if gpu.pci_address in known]
     models = [gpu.model for gpu in due]
-    declared = [gpu.nvlink_links for gpu in machine.gpu for _ in range(gpu.count)] if machine else []
+    declared = (
+        [gpu.nvlink_links for gpu in machine.gpu for _ in range(gpu.count)] if machine else []
+    )
     wired = {f"gpu{index}" for index, links in enumerate(declared) if links is not None}
     found = {
         "gpu": tuple(names),
         "gpus": (ALL_GPUS,) if names else (),
         "gpus-paired": (ALL_GPUS,) if len(names) > 1 else (),
-        "gpu-with-peers": tuple(gpu.name for gpu in due if gpu.model is not None and models.count(gpu.model) > 1),
+        "gpu-with-peers": tuple(
+            gpu.name for gpu in due if gpu.model is not None and models.count(gpu.model) > 1
+        ),
         "gpu-with-link-peers": _with_link_peers(machine, inventory, names),
         "gpu-pair": tuple(pair_name(a, b) for a, b in permutations(names, 2)),
-        "gpu-nvlink": tuple(gpu.name for gpu, device in devices if device.links or gpu.name in wired),
-        "gpu-nvlink-up": tuple(gpu.name for gpu, device in devices if any(link.active for link in device.links)),
+        "gpu-nvlink": tuple(
+            gpu.name for gpu, device in devices if device.links or gpu.name in wired
+        ),
+        "gpu-nvlink-up": tuple(
+            gpu.name for gpu, device in devices if any(link.active for link in device.links)
+        ),
         "gpu-memory-thermometer": tuple(
-            gpu.name for gpu, device in devices if device.traits is not None and device.traits.memory_thermometer
+            gpu.name
+            for gpu, device in devices
+            if device.traits is not None and device.traits.memory_thermometer
         ),
     }
     for name, offered in COUNTERS.items():
         found[name] = tuple(
-            gpu.name for gpu, device in devices if device.counters is not None and offered(device.counters) is not None
+            gpu.name
+            for gpu, device in devices
+            if device.counters is not None and offered(device.counters) is not None
         )
     formats = {gpu.name: _formats(device) for gpu, device in devices}
     for dtype in DTYPES:
         own = tuple(name for name in names if dtype in formats.get(name, DTYPES))
         found[f"gpu-{dtype}"] = own
-        found[f"gpu-{dtype}-with-peers"] = tuple(name for name in own if name in found["gpu-with-peers"])
+        found[f"gpu-{dtype}-with-peers"] = tuple(
+            name for name in own if name in found["gpu-with-peers"]
+        )
     peers = _peers(devices, inventory)
-    found["gpu-peers"] = tuple(pair_name(a, b) for a, b in permutations(names, 2) if (a, b) in peers)
+    found["gpu-peers"] = tuple(
+        pair_name(a, b) for a, b in permutations(names, 2) if (a, b) in peers
+    )
     found["gpus-peered"] = (ALL_GPUS,) if found["gpu-peers"] else ()
     return found
 
 
-def link_siblings(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def link_siblings(
+    machine: Machine | None, inventory: Inventory, names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """The GPUs of these names by model and by what card and slot can do together: only on equal links are equal copies to be expected."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     found: dict[str, tuple[str, ...]] = {}
@@ -122,7 +152,9 @@ def link_siblings(machine: Machine | None, inventory: Inventory, names: Sequence
     return found
 
 
-def _with_link_peers(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -> tuple[str, ...]:
+def _with_link_peers(
+    machine: Machine | None, inventory: Inventory, names: Sequence[str]
+) -> tuple[str, ...]:
     groups = link_siblings(machine, inventory, names).values()
     having = {name for group in groups if len(group) > 1 for name in group}
     return tuple(name for name in names if name in having)
@@ -148,9 +180,13 @@ def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """What is not tested because this machine does not show it, as sentences for the plan."""
     found = []
     if not components["cpu-thermometer"]:
-        found.append("processor temperature: no sensor driver shows one (a VM has none; else load coretemp or k10temp)")
+        found.append(
+            "processor temperature: no sensor driver shows one (a VM has none; else load coretemp or k10temp)"
+        )
     if not components["cpu-throttle-counter"]:
-        found.append("processor throttling: the kernel shows no throttle counters (Intel only, and not in a VM)")
+        found.append(
+            "processor throttling: the kernel shows no throttle counters (Intel only, and not in a VM)"
+        )
     if not components["core"]:
         found.append("single cores: the kernel shows no processor topology")
     elif not components["core-with-peers"]:
@@ -163,7 +199,10 @@ def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
 def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
     due = components["gpu"]
     reasons = (
-        ("gpu-ecc", "memory errors: no ECC counters (GeForce has none, or ECC is off: `nvidia-smi -q -d ECC`)"),
+        (
+            "gpu-ecc",
+            "memory errors: no ECC counters (GeForce has none, or ECC is off: `nvidia-smi -q -d ECC`)",
+        ),
         ("gpu-replay", "PCIe replays: the driver shows no counter"),
     )
     found = []
@@ -171,18 +210,34 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
         if without := [gpu for gpu in due if gpu not in components[name]]:
             found.append(f"{', '.join(without)}: {reason}")
     linked = ("gpu-nvlink-replay", "gpu-nvlink-recovery", "gpu-nvlink-crc")
-    uncounted = [gpu for gpu in components["gpu-nvlink-up"] if not all(gpu in components[name] for name in linked)]
+    uncounted = [
+        gpu
+        for gpu in components["gpu-nvlink-up"]
+        if not all(gpu in components[name] for name in linked)
+    ]
     if uncounted:
-        found.append(f"{', '.join(uncounted)}: NVLink errors: the driver does not show every counter of them")
+        found.append(
+            f"{', '.join(uncounted)}: NVLink errors: the driver does not show every counter of them"
+        )
     # One of two ways in which memory that went bad is put aside: rows since Ampere, pages before.
-    unread = [gpu for gpu in due if gpu not in components["gpu-remap"] and gpu not in components["gpu-retired"]]
+    unread = [
+        gpu
+        for gpu in due
+        if gpu not in components["gpu-remap"] and gpu not in components["gpu-retired"]
+    ]
     if unread:
-        found.append(f"{', '.join(unread)}: remapped rows and retired pages: the driver shows neither")
+        found.append(
+            f"{', '.join(unread)}: remapped rows and retired pages: the driver shows neither"
+        )
     if len(due) == 1:
         found.append("slow GPUs: a GPU is held against others of its model, and there is only one")
     elif alone := [gpu for gpu in due if gpu not in components["gpu-with-peers"]]:
-        found.append(f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and no other was seen")
-    unlike = [gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]]
+        found.append(
+            f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and no other was seen"
+        )
+    unlike = [
+        gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]
+    ]
     if unlike:
         text = "a copy is held against others of the model on such a link, and no other was seen"
         found.append(f"{', '.join(unlike)}: slow copies: {text}")

@@ -14,7 +14,9 @@ from acceptance.expect.sheet import LOCAL_COPY, Sheet
 
 # What comparing every element of every product may cost of the rate; the burn's `--plain` measures it.
 VERIFIED_SHARE = 0.98
-ALL_THE_SAME = "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
+ALL_THE_SAME = (
+    "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ def compute_limits(
     """
     for card in cards:
         own = sheet.find(sheets, pci_id=card.device_id, nvml_name=card.model)
-        capability = card.compute_capability or (own.compute_capability if own is not None else None)
+        capability = card.compute_capability or (
+            own.compute_capability if own is not None else None
+        )
         known = architecture.find(architectures, capability, card.model)
         for dtype in native_dtypes(capability) if capability is not None else DTYPES:
             for name in gemm_names(dtype):
@@ -63,12 +67,12 @@ def burn_overrides(override: Override) -> Iterator[Override]:
         return
     name, limit = names[override.measurement], override.limit
     if limit is None:
-        yield Override(name, override.origin, component=override.component, unlimited=override.unlimited)
+        yield Override(
+            name, override.origin, component=override.component, unlimited=override.unlimited
+        )
     elif limit.low is not None:
         warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
-        text = (
-            f"as {override.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
-        )
+        text = f"as {override.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
         basis = f"{text}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
         floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
         yield Override(name, override.origin, floor, override.component)
@@ -78,10 +82,16 @@ def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Overri
     if own is None:
         return None
     row = next((row for row in own.limit if row.measurement == measurement), None)
-    return None if row is None else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
+    return (
+        None
+        if row is None
+        else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
+    )
 
 
-def _unlimited(card: ComputeFacts, measurement: str, reason: str, origin: str = NO_ARCHITECTURE) -> Override:
+def _unlimited(
+    card: ComputeFacts, measurement: str, reason: str, origin: str = NO_ARCHITECTURE
+) -> Override:
     return Override(measurement, origin, component=card.name, unlimited=f"{reason}: {ALL_THE_SAME}")
 
 
@@ -92,7 +102,11 @@ def _unknown(card: ComputeFacts, capability: str | None) -> str:
 
 
 def _product(
-    card: ComputeFacts, measurement: str, dtype: str, known: Architecture | None, capability: str | None
+    card: ComputeFacts,
+    measurement: str,
+    dtype: str,
+    known: Architecture | None,
+    capability: str | None,
 ) -> Override:
     if known is None:
         return _unlimited(card, measurement, _unknown(card, capability))
@@ -101,23 +115,29 @@ def _product(
         return _unlimited(card, measurement, known.unlimited[dtype], f"architecture: {known}")
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return _unlimited(
-            card, measurement, f"the driver does not tell how many cores {card} has, or its highest clock"
+            card,
+            measurement,
+            f"the driver does not tell how many cores {card} has, or its highest clock",
         )
     multiprocessors, operations = card.cuda_cores / known.cores, known.operations[dtype]
     peak = multiprocessors * card.max_sm_clock_mhz * operations / 1e6
     formula = f"{multiprocessors:g} multiprocessors x {card.max_sm_clock_mhz:g} MHz x {operations:g} operations a clock"
     text = f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
-    return Override(measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", text), card.name)
+    return Override(
+        measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", text), card.name
+    )
 
 
 def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None) -> Override:
     if known is None:
         return _unlimited(card, LOCAL_COPY, _unknown(card, capability))
     if card.max_memory_clock_mhz is None or card.memory_bus_bits is None:
-        return _unlimited(card, LOCAL_COPY, f"the driver does not tell the clock or the width of {card}'s memory")
+        return _unlimited(
+            card, LOCAL_COPY, f"the driver does not tell the clock or the width of {card}'s memory"
+        )
     rate = 2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000
     formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
-    text = (
-        f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
+    text = f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
+    return Override(
+        LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", text), card.name
     )
-    return Override(LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", text), card.name)

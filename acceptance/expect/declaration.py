@@ -35,11 +35,15 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     memory = machine.memory
     if memory.total_gib is not None:
         basis = f"{says('memory.total_gib', memory.total_gib)}; firmware and kernel keep up to 5 %"
-        yield fact("memory_total", "memory", at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis))
+        yield fact(
+            "memory_total", "memory", at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis)
+        )
     if memory.dimms is not None or memory.dimm:
         count = memory.dimms if memory.dimms is not None else len(memory.dimm)
         basis = (
-            says("memory.dimms", count) if memory.dimms is not None else f"{file} lists the modules in {count} slots"
+            says("memory.dimms", count)
+            if memory.dimms is not None
+            else f"{file} lists the modules in {count} slots"
         )
         yield fact("dimm_count", "memory", exactly(count, "count", basis))
     for dimm in memory.dimm:
@@ -48,7 +52,11 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         yield fact(f"{key}_differs", "system", must_be_zero(says(f"system.{key}", text)))
     for index, disk in enumerate(machine.disk, start=1):
         component = f"declared-disk:{index}"
-        yield fact("disk_count", component, at_least(disk.count, "count", says(f"disk {index}, model", disk.model)))
+        yield fact(
+            "disk_count",
+            component,
+            at_least(disk.count, "count", says(f"disk {index}, model", disk.model)),
+        )
     for link in machine.network:
         component = f"net:{link.name}"
         yield fact("link_up", component, at_least(1, "count", says("network.name", link.name)))
@@ -76,7 +84,10 @@ def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
     yield Override("dimm_present", origin, at_least(1, "count", text), component)
     if dimm.size_gib is not None:
         yield Override(
-            "dimm_size", origin, exactly(dimm.size_gib, "GiB", f"{text} with size_gib = {dimm.size_gib}"), component
+            "dimm_size",
+            origin,
+            exactly(dimm.size_gib, "GiB", f"{text} with size_gib = {dimm.size_gib}"),
+            component,
         )
     for key, rate in (("rated", dimm.rated_mts), ("configured", dimm.configured_mts)):
         if rate is not None:
@@ -98,19 +109,30 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
             component = f"gpu{position}"
             position += 1
             words = f"{file} declares {component}"
-            for key, text in (("model", gpu.model), ("pci_id", gpu.pci_id), ("address", gpu.address)):
+            for key, text in (
+                ("model", gpu.model),
+                ("pci_id", gpu.pci_id),
+                ("address", gpu.address),
+            ):
                 if text is not None:
                     yield Override(
-                        f"gpu_{key}_differs", origin, must_be_zero(f"{words} with {key} = {text!r}"), component
+                        f"gpu_{key}_differs",
+                        origin,
+                        must_be_zero(f"{words} with {key} = {text!r}"),
+                        component,
                     )
             if gpu.link_width is not None:
-                limit = at_least(gpu.link_width, "count", f"{words} with link_width = {gpu.link_width}")
+                limit = at_least(
+                    gpu.link_width, "count", f"{words} with link_width = {gpu.link_width}"
+                )
                 yield Override("gpu_link_width_max", origin, limit, component)
             if gpu.link_gen is not None:
                 limit = at_least(gpu.link_gen, "count", f"{words} with link_gen = {gpu.link_gen}")
                 yield Override("gpu_link_gen_max", origin, limit, component)
             if gpu.nvlink_links is not None:
-                limit = exactly(gpu.nvlink_links, "count", f"{words} with nvlink_links = {gpu.nvlink_links}")
+                limit = exactly(
+                    gpu.nvlink_links, "count", f"{words} with nvlink_links = {gpu.nvlink_links}"
+                )
                 yield Override("nvlink_active", origin, limit, component)
 
 
@@ -124,14 +146,17 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
                 limit = must_be_zero(f"{text} with path = {pair.path!r}")
                 yield Override("gpu_path_differs", origin, limit, component)
             if pair.p2p is not None:
-                limit = exactly(int(pair.p2p), "count", f"{text} with p2p = {str(pair.p2p).lower()}")
+                limit = exactly(
+                    int(pair.p2p), "count", f"{text} with p2p = {str(pair.p2p).lower()}"
+                )
                 yield Override("p2p_supported", origin, limit, component)
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     """The limits that the machine file sets itself, stamped as overrides; after them what those of products mean for the burn."""
     own = [
-        Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True) for row in machine.limit
+        Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True)
+        for row in machine.limit
     ]
     yield from own
     for found in own:
@@ -143,4 +168,6 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
     if rates_mts and machine.memory.channels is not None:
         floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)
         for name in ("memory_copy", "memory_triad"):
-            yield Override(name, f"derived from the DIMMs and {file}", at_least(floor, "GB/s", basis))
+            yield Override(
+                name, f"derived from the DIMMs and {file}", at_least(floor, "GB/s", basis)
+            )

@@ -20,7 +20,14 @@ COPY_SHARE = 0.75
 LINK_SHARE = 0.98
 # ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver keeps a little.
 MEMORY_SHARE = 0.93
-COPIES = ("copy_h2d", "copy_d2h", "copy_own_h2d", "copy_own_d2h", "bandwidth_test_h2d", "bandwidth_test_d2h")
+COPIES = (
+    "copy_h2d",
+    "copy_d2h",
+    "copy_own_h2d",
+    "copy_own_d2h",
+    "bandwidth_test_h2d",
+    "bandwidth_test_d2h",
+)
 DECLARE = "a [[limit]] in the machine file judges it all the same"
 
 
@@ -48,9 +55,14 @@ class GpuFacts:
         return self.model or self.device_id
 
 
-def gpu_limits(gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]) -> Iterator[Override]:
+def gpu_limits(
+    gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
+) -> Iterator[Override]:
     """The limits of each GPU, and of each ordered pair of GPUs, with their bases; or why none can be."""
-    sides = [Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model)) for gpu in gpus]
+    sides = [
+        Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model))
+        for gpu in gpus
+    ]
     for gpu, side in zip(gpus, sides, strict=True):
         yield from _link(gpu)
         yield from _nvlink(gpu, side.sheet, alone=len(gpus) == 1)
@@ -70,7 +82,9 @@ def _link(gpu: GpuFacts) -> Iterator[Override]:
             reason = f"neither card nor slot shows what it can do (a VM may withhold it): {DECLARE}"
             yield Override(name, origin, component=gpu.name, unlimited=reason)
         else:
-            yield Override(name, origin, at_least(found.value, "count", f"under load: {found.told}"), gpu.name)
+            yield Override(
+                name, origin, at_least(found.value, "count", f"under load: {found.told}"), gpu.name
+            )
     limit = _copy(generation, width)
     for name in COPIES:
         why = None if limit else f"the link's generation and width are not both known: {DECLARE}"
@@ -119,9 +133,15 @@ def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | 
         return None, f"the sheet's own number is doubtful ({doubt}): {cure}"
     bridged = 0 in sheet.nvlink.active
     if not gpu.nvlink_active and bridged:
-        return None, f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs without one: {cure}"
+        return (
+            None,
+            f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs without one: {cure}",
+        )
     if not gpu.nvlink_active and alone:
-        return None, f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}"
+        return (
+            None,
+            f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}",
+        )
     where = "once it is bridged" if bridged else "on its board"
     text = f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; nvlink_links in the machine file goes before this"
     return exactly(full, "count", text), None
@@ -132,12 +152,18 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     for name, key in (("gpu_sm_count", "sm"), ("gpu_memory_total", "memory.gib")):
         doubt = sheet.doubt(key) if sheet else None
         if sheet is None or doubt:
-            reason = f"the sheet's own figure is doubtful ({doubt}): {DECLARE}" if doubt else _no_sheet(gpu)
+            reason = (
+                f"the sheet's own figure is doubtful ({doubt}): {DECLARE}"
+                if doubt
+                else _no_sheet(gpu)
+            )
             origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
             yield Override(name, origin, component=gpu.name, unlimited=reason)
             continue
         if key == "sm":
-            limit = exactly(sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors")
+            limit = exactly(
+                sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors"
+            )
         else:
             text = f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; ECC and the driver keep up to 6.5 %"
             limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", text)

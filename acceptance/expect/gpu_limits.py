@@ -35,10 +35,14 @@ def sheets() -> tuple[Sheet, ...]:
 
 def device_of(inventory: Inventory, gpu: Gpu) -> NvmlDevice | None:
     """What NVML says of a GPU; None where it does not know it."""
-    return next((device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None)
+    return next(
+        (device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None
+    )
 
 
-def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | None) -> Iterator[Override]:
+def overrides(
+    inventory: Inventory, names: tuple[str, ...], declared: Machine | None
+) -> Iterator[Override]:
     """The limits of the GPUs of these names, and of the ways between them."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     known = sheets()
@@ -48,7 +52,11 @@ def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | 
         device = device_of(inventory, gpu)
         traits = device.traits if device is not None else None
         # A limit for a sensor that is not there would be a gap of the plan.
-        if traits is not None and traits.memory_thermometer and traits.memory_max_temperature_c is not None:
+        if (
+            traits is not None
+            and traits.memory_thermometer
+            and traits.memory_max_temperature_c is not None
+        ):
             highest = traits.memory_max_temperature_c
             basis = f"the driver names {highest:g} degC as the highest operating temperature of this card's memory"
             limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
@@ -61,7 +69,10 @@ def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]
     functions = {function.address: function for function in inventory.pci}
     found = gpu_facts(inventory, due, None)
     if inventory.cpu.virtualised is not False:
-        found = tuple(_without_port(one, functions[gpu.pci_address]) for one, gpu in zip(found, due, strict=True))
+        found = tuple(
+            _without_port(one, functions[gpu.pci_address])
+            for one, gpu in zip(found, due, strict=True)
+        )
     yield from gpu_ceilings(found, compute_facts(inventory, due), sheets(), architectures())
 
 
@@ -72,13 +83,20 @@ def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
     return replace(gpu, slot_link_gen=None, slot_link_width=None) if wider or faster else gpu
 
 
-def gpu_facts(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts, ...]:
+def gpu_facts(
+    inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None
+) -> tuple[GpuFacts, ...]:
     """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
     functions = {function.address: function for function in inventory.pci}
     listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
     return tuple(
-        _facts_of(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
+        _facts_of(
+            gpu,
+            functions[gpu.pci_address],
+            device_of(inventory, gpu),
+            by_name.get(gpu.name, DeclaredGpu()),
+        )
         for gpu in due
     )
 
@@ -93,7 +111,9 @@ def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float |
     return function.slot_max_link_speed_gts, function.slot_max_link_width
 
 
-def _facts_of(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
+def _facts_of(
+    gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu
+) -> GpuFacts:
     traits = device.traits if device is not None else None
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None
@@ -104,9 +124,12 @@ def _facts_of(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declar
         model=gpu.model,
         device_id=gpu.device_id,
         compute_capability=traits.compute_capability if traits is not None else None,
-        memory_mib=device.memory_bytes // MIB if device is not None and device.memory_bytes is not None else None,
+        memory_mib=device.memory_bytes // MIB
+        if device is not None and device.memory_bytes is not None
+        else None,
         card_link_gen=card_gen if card_gen is not None else generation(function.max_link_speed_gts),
-        card_link_width=function.max_link_width or (traits.max_link_width_here if traits is not None else None),
+        card_link_width=function.max_link_width
+        or (traits.max_link_width_here if traits is not None else None),
         slot_link_gen=slot_gen if slot_gen is not None else declared.link_gen,
         slot_link_width=slot_width if slot_width is not None else declared.link_width,
         nvlink_active=sum(link.active for link in links) if device is not None else None,
@@ -129,7 +152,10 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
             yield f"{gpu.name}: ECC is off, and {model} has it on: {cure}"
         elif counters is None or counters.ecc_uncorrected is None:
             yield f"{gpu.name}: the driver tells no ECC counters, and {model} has them: {UNCOUNTED}"
-        elif counters.remap_failed is None and None in (counters.retired_single, counters.retired_double):
+        elif counters.remap_failed is None and None in (
+            counters.retired_single,
+            counters.retired_double,
+        ):
             text = "neither remapped rows nor retired pages"
             yield f"{gpu.name}: the driver tells {text}, and {model} has one of them: {UNCOUNTED}"
 
@@ -143,7 +169,9 @@ def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, .
             names[pair.a],
             names[pair.b],
             nvlinks(devices[pair.a], devices[pair.b]),
-            pair.p2p_read if pair.p2p_read == pair.p2p_write else f"read {pair.p2p_read}, write {pair.p2p_write}",
+            pair.p2p_read
+            if pair.p2p_read == pair.p2p_write
+            else f"read {pair.p2p_read}, write {pair.p2p_write}",
         )
         for pair in inventory.nvml.pairs
         if pair.a in names and pair.b in names

@@ -74,18 +74,25 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
             return unlimited(f"no model sheet is that of {side.name} ({side.model})")
     model = sheets[0]
     if model is not sheets[1]:
-        return unlimited(f"two models, {model.name} and {sheets[1].name}, are not known to reach each other")
+        return unlimited(
+            f"two models, {model.name} and {sheets[1].name}, are not known to reach each other"
+        )
     if model.p2p == "yes":
         text = f"two {model.name} have peer-to-peer access"
         return held(
-            1, f"{text}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or its host withholds it"
+            1,
+            f"{text}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or its host withholds it",
         )
     if pair is None:
         return unlimited(
             f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only, and NVLinks are not known"
         )
     text = f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only"
-    return held(1, f"{text}, and there is one") if pair.nvlinks else held(0, f"{text}, and none is seen")
+    return (
+        held(1, f"{text}, and there is one")
+        if pair.nvlinks
+        else held(0, f"{text}, and none is seen")
+    )
 
 
 def _gain(component: str, pair: PairFacts | None) -> Override:
@@ -110,10 +117,16 @@ def _write(name: str, first: Side, second: Side, pair: PairFacts | None) -> Over
     if pair is None or not pair.nvlinks:
         reason = "without NVLink it depends on switches, sockets and the board: p2p_gain judges it"
         return Override(name, origin, component=component, unlimited=reason)
-    links = [side.sheet.nvlink for side in (first, second) if side.sheet is not None and side.sheet.nvlink is not None]
+    links = [
+        side.sheet.nvlink
+        for side in (first, second)
+        if side.sheet is not None and side.sheet.nvlink is not None
+    ]
     if not links:
         reason = "no model sheet says how fast one of these NVLinks is: a [[limit]] in the machine file judges it all the same"
         return Override(name, origin, component=component, unlimited=reason)
     speed = min(link.link_gbs for link in links)
     text = f"{WRITE_SHARE:g} x {pair.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 to 0.94 of the rate"
-    return Override(name, origin, at_least(WRITE_SHARE * pair.nvlinks * speed, "GB/s", text), component)
+    return Override(
+        name, origin, at_least(WRITE_SHARE * pair.nvlinks * speed, "GB/s", text), component
+    )

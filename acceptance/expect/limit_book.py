@@ -45,7 +45,9 @@ def _places(entries: Sequence[Override]) -> _Places:
     return found
 
 
-def _first(entries: Sequence[Override], places: _Places, measurement: str, component: str) -> Override | None:
+def _first(
+    entries: Sequence[Override], places: _Places, measurement: str, component: str
+) -> Override | None:
     """The first entry that holds for this measurement of this component, or None."""
     own = places.get(measurement, {})
     found = [own[name] for name in (component, None) if name in own]

@@ -20,10 +20,14 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
     units: dict[str, str] = {}
     for check, measures in every:
         if measures.unit not in UNITS:
-            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, which is no unit of ours")
+            raise PlanError(
+                f"{check.id} measures {measures.name} in {measures.unit}, which is no unit of ours"
+            )
         other = units.setdefault(measures.name, measures.unit)
         if other != measures.unit:
-            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}")
+            raise PlanError(
+                f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}"
+            )
     unwaivable = {measures.name for _, measures in every if not measures.waivable}
     own = -1  # the number of the machine file's own limit: the book begins with them, in its order
     for entry in book.entries:
@@ -37,29 +41,41 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
             text = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}: write it in that unit"
             raise PlanError(text, where, row and (*row, "unit"))
         if entry.own and name in unwaivable:
-            text = f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
+            text = (
+                f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
+            )
             raise PlanError(text, where, (*row, "measurement"))
     for _, measures in every:
         if not measures.fact and not book.knows(measures.name):
-            raise PlanError(f"{measures.name} is measured but has no limit, and nothing says why none can be")
+            raise PlanError(
+                f"{measures.name} is measured but has no limit, and nothing says why none can be"
+            )
 
 
-def lint_waivers(collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str) -> None:
+def lint_waivers(
+    collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str
+) -> None:
     """A waiver must name something that exists and that may be waived. Raises PlanError."""
     for number, waiver in enumerate(waivers):
-        named = [one for check in collected for one in check.measures if one.name == waiver.measurement]
+        named = [
+            one for check in collected for one in check.measures if one.name == waiver.measurement
+        ]
         if waiver.measurement is not None and not named:
             text = f"a waiver names {waiver.measurement}, which no check measures: correct it"
             raise PlanError(text, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
             text = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
             raise PlanError(text, where, ("waiver", number, "measurement"))
-        if waiver.skip is not None and not any(matches_patterns(check.id, [waiver.skip]) for check in collected):
+        if waiver.skip is not None and not any(
+            matches_patterns(check.id, [waiver.skip]) for check in collected
+        ):
             text = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
             raise PlanError(text, where, ("waiver", number, "skip"))
 
 
-def dues(check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
+def dues(
+    check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook
+) -> tuple[Due, ...]:
     """Everything one check owes on this machine.
 
     Raises PlanError for a component class that nothing resolves, and for a component for which there is neither a limit nor a reason.
@@ -67,17 +83,30 @@ def dues(check: CollectedCheck, components: Mapping[str, Sequence[str]], book: L
     found: list[Due] = []
     for measures in check.measures:
         if measures.per not in components:
-            raise PlanError(f"{check.id} measures per {measures.per}, which is no class of components")
+            raise PlanError(
+                f"{check.id} measures per {measures.per}, which is no class of components"
+            )
         for component in components[measures.per]:
             held = book.find(measures.name, component)
             if measures.fact and (held is None or held.limit is None):
                 continue
             if held is None:
-                raise PlanError(f"{measures.name} on {component} has no limit, and nothing says why none can be")
+                raise PlanError(
+                    f"{measures.name} on {component} has no limit, and nothing says why none can be"
+                )
             limit, origin, why = held.limit, held.origin, held.unlimited
             ceiling = book.ceiling(measures.name, component)
             found.append(
-                Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable, ceiling=ceiling)
+                Due(
+                    measures.name,
+                    component,
+                    measures.unit,
+                    limit,
+                    origin,
+                    why,
+                    measures.waivable,
+                    ceiling=ceiling,
+                )
             )
     return tuple(found)
 
@@ -94,7 +123,12 @@ def _gaps(
     for gpu in classes["gpu"]:
         if gpu not in heated:
             yield f"{gpu}: no check of this plan loads it"
-    shown = {(one.name, name) for check in checks for one in check.measures for name in classes.get(one.per, ())}
+    shown = {
+        (one.name, name)
+        for check in checks
+        for one in check.measures
+        for name in classes.get(one.per, ())
+    }
     for entry in book.entries:
         missing = entry.component is not None and (entry.measurement, entry.component) not in shown
         if entry.limit is not None and missing:
@@ -131,7 +165,9 @@ def build(
             names = ", ".join(check.id for check in collected)
             raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
     planned: list[PlannedCheck] = []
-    for check in sorted(collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)):
+    for check in sorted(
+        collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)
+    ):
         if only and not matches_patterns(check.id, only):
             continue
         if check.load is not None and check.load not in loads_s:
@@ -143,13 +179,24 @@ def build(
             seconds += check.seconds_per_gpu * len(components["gpu"])
             work_s = load_s if check.loads_gpus else 0.0
             planned.append(
-                PlannedCheck(check.id, check.title, check.session, seconds, due, check.gate, check.slack, work_s)
+                PlannedCheck(
+                    check.id,
+                    check.title,
+                    check.session,
+                    seconds,
+                    due,
+                    check.gate,
+                    check.slack,
+                    work_s,
+                )
             )
     if not planned:
         raise PlanError("nothing is due: no check of this selection applies to this machine")
     for pattern in only:
         if not any(matches_patterns(check.id, [pattern]) for check in planned):
-            raise PlanError(f"--only {pattern}: nothing of it is due on this machine in the profile {profile}")
+            raise PlanError(
+                f"--only {pattern}: nothing of it is due on this machine in the profile {profile}"
+            )
     partial = bool(only) or narrowed
     return Plan(
         profile=profile,

@@ -66,7 +66,10 @@ def card_ranges(
     limits = [one for one in power_limits_w if one]
     if limits:
         found["power_w"] = (RANGES["power_w"][0], _POWER_FACTOR * max(limits))
-    for name, highest in (("sm_clock_mhz", highest_sm_mhz), ("memory_clock_mhz", highest_memory_mhz)):
+    for name, highest in (
+        ("sm_clock_mhz", highest_sm_mhz),
+        ("memory_clock_mhz", highest_memory_mhz),
+    ):
         if highest:
             found[name] = (RANGES[name][0], _CLOCK_FACTOR * highest)
     return found

@@ -103,7 +103,8 @@ class Sheet(Strict, frozen=True):
     name: Text
     nvml_names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
     pci_ids: Annotated[
-        tuple[Annotated[str, msgspec.Meta(pattern="^10de:[0-9a-f]{4}$")], ...], msgspec.Meta(min_length=1)
+        tuple[Annotated[str, msgspec.Meta(pattern="^10de:[0-9a-f]{4}$")], ...],
+        msgspec.Meta(min_length=1),
     ]
     architecture: Text
     compute_capability: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,2}[.][0-9]$")]
@@ -184,7 +185,9 @@ def _limit_problem(sheet: Sheet) -> str | None:
         if (short in found) != (sustained in found):
             return f"limit for {short}: {sustained} and it stand together or not at all"
         if short in found and found[short] <= found[sustained]:
-            return f"limit for {short}: a hot card is slower, so it must be above that for {sustained}"
+            return (
+                f"limit for {short}: a hot card is slower, so it must be above that for {sustained}"
+            )
     return None
 
 
@@ -198,7 +201,9 @@ def read(path: Path) -> Sheet:
 
 def read_all(folder: Path) -> tuple[Sheet, ...]:
     """Every sheet of a folder, by file name. Raises SheetError, also where there is none."""
-    found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name not in NOT_SHEETS)
+    found = tuple(
+        read(path) for path in sorted(folder.glob("*.toml")) if path.name not in NOT_SHEETS
+    )
     if not found:
         raise SheetError(f"{folder.name}: holds no model sheet")
     return found
@@ -209,7 +214,9 @@ def _plain(name: str) -> str:
     return name.removeprefix("NVIDIA ")
 
 
-def find(sheets: Sequence[Sheet], *, pci_id: str | None = None, nvml_name: str | None = None) -> Sheet | None:
+def find(
+    sheets: Sequence[Sheet], *, pci_id: str | None = None, nvml_name: str | None = None
+) -> Sheet | None:
     """The one sheet that agrees with all that is known of a card; None where none does or several do, which is no ground to guess.
 
     `pci_id` is "10de:2684", `nvml_name` the model as NVML names it. Both must agree where both are given: one id is sold as several

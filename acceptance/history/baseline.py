@@ -123,10 +123,14 @@ def make(
         raise RunRejected(refusal)
     birth = facts.facts_of(entries)
     if birth is None:
-        raise RunRejected(f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}")
+        raise RunRejected(
+            f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
+        )
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
     virtual = (
-        recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu").get("virtualised")
+        recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu").get(
+            "virtualised"
+        )
         is True
     )
     return Certificate(
@@ -160,7 +164,9 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
 def _without_past(entries: Sequence[Entry]) -> list[Entry]:
     """The same run, with a plan that knows of no baseline and no nights before."""
     return [
-        msgspec.structs.replace(entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan)))
+        msgspec.structs.replace(
+            entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan))
+        )
         if isinstance(entry.body, RunStarted)
         else entry
         for entry in entries
@@ -169,12 +175,17 @@ def _without_past(entries: Sequence[Entry]) -> list[Entry]:
 
 def _unheld(plan: Plan) -> Plan:
     replace = msgspec.structs.replace
-    checks = (replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in plan.checks)
+    checks = (
+        replace(check, due=tuple(replace(due, past=None) for due in check.due))
+        for check in plan.checks
+    )
     gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_COMPARED))
     return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)
 
 
-def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool) -> Iterator[BaselineValue]:
+def _figures(
+    verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool
+) -> Iterator[BaselineValue]:
     values: dict[tuple[str, str, str], list[float]] = {}
     for entry in entries:
         body = entry.body
@@ -188,7 +199,12 @@ def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtua
 
 
 def _figure(
-    check: str, judged: Judgement, value: float, own: Sequence[float], book: NoiseBook, virtual: bool
+    check: str,
+    judged: Judgement,
+    value: float,
+    own: Sequence[float],
+    book: NoiseBook,
+    virtual: bool,
 ) -> BaselineValue:
     due: Due = judged.due
     among = max(own) - min(own) if len(own) > 1 else None
@@ -196,19 +212,26 @@ def _figure(
     why = book.incomparable(due.measurement)
     allowed = None if why else spread.between(value, value)
     basis = why or spread.basis
-    return BaselineValue(check, due.measurement, due.component, due.unit, value, judged.serial, among, allowed, basis)
+    return BaselineValue(
+        check, due.measurement, due.component, due.unit, value, judged.serial, among, allowed, basis
+    )
 
 
 def seal(content: bytes) -> str:
     """SHA-256 over the content of a JSON document, whatever its white space and the order of its keys. Raises ValueError for no JSON."""
-    return hashlib.sha256(msgspec.json.encode(msgspec.json.decode(content), order="deterministic")).hexdigest()
+    return hashlib.sha256(
+        msgspec.json.encode(msgspec.json.decode(content), order="deterministic")
+    ).hexdigest()
 
 
 def encode_certificate(certificate: Certificate) -> bytes:
     """The file of a certificate: JSON, laid out for people."""
     content = msgspec.json.encode(certificate)
     return (
-        msgspec.json.format(msgspec.json.encode(_Sealed(FORMAT, seal(content), msgspec.Raw(content))), indent=1) + b"\n"
+        msgspec.json.format(
+            msgspec.json.encode(_Sealed(FORMAT, seal(content), msgspec.Raw(content))), indent=1
+        )
+        + b"\n"
     )
 
 

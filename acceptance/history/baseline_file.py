@@ -69,14 +69,18 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
         if one := next(_former_files(file.parent), None):
-            raise BaselineUnsound(f"{file}: is gone, and {one} shows that there was one: {_SOUND}") from None
+            raise BaselineUnsound(
+                f"{file}: is gone, and {one} shows that there was one: {_SOUND}"
+            ) from None
         return None
     except OSError as error:
         cure = _SOUND if isinstance(error, regular_file.NotRegular) else _UNREAD
         raise BaselineUnsound(f"{file}: cannot be read ({error.strerror}): {cure}") from error
     found = _opened(file, content)
     if found.certificate.machine_id != machine_id:
-        raise BaselineUnsound(f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}")
+        raise BaselineUnsound(
+            f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}"
+        )
     return found
 
 
@@ -84,7 +88,9 @@ def require(out: Path, machine_id: str) -> Baseline:
     """The same, where there must be one. Raises BaselineRefused where there is none."""
     found = read(out, machine_id)
     if found is None:
-        raise BaselineRefused(f"{path(out, machine_id)}: there is no baseline of this machine: {_NONE}")
+        raise BaselineRefused(
+            f"{path(out, machine_id)}: there is no baseline of this machine: {_NONE}"
+        )
     return found
 
 
@@ -113,7 +119,9 @@ def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
 
 
-def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> AcceptResult:
+def accept(
+    run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")
+) -> AcceptResult:
     """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
 
     Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
@@ -129,7 +137,9 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
         raise BaselineUnsound(str(error)) from error
     except OSError as error:
         text = f"{error.filename or file}: cannot be written ({error.strerror})"
-        raise BaselineUnsound(f"{text}: make room there, or mend its permissions, then accept the run again") from error
+        raise BaselineUnsound(
+            f"{text}: make room there, or mend its permissions, then accept the run again"
+        ) from error
 
 
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
@@ -137,13 +147,17 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
     found = reader.read(run_dir)
     if found.torn:
         raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.RUN_AGAIN}")
-    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    start = next(
+        (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
+    )
     if start is None:
         raise BaselineRefused(
             f"{run_dir}: was ended before its plan was written, so it proves nothing: {baseline.RUN_AGAIN}"
         )
     if start.machine_id != clock.machine_id(root):
-        raise BaselineRefused(f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine")
+        raise BaselineRefused(
+            f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine"
+        )
     try:
         return baseline.make(
             found.entries,
@@ -152,7 +166,9 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             accepted_utc=clock.utc(),
             rigproof=__version__,
             era=era.era_of_run(
-                start.plan, start.provenance, recorded_inventory.observed_record(found.entries).inventory
+                start.plan,
+                start.provenance,
+                recorded_inventory.observed_record(found.entries).inventory,
             ).facts,
             anew=anew,
         )
@@ -173,8 +189,12 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         if known.birth.run_id == certificate.birth.run_id:
             return AcceptResult(before, already=True)
         if not replace:
-            text = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
-            raise BaselineRefused(f"{text}: add --replace to put this run in its place (the old one is kept)")
+            text = (
+                f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
+            )
+            raise BaselineRefused(
+                f"{text}: add --replace to put this run in its place (the old one is kept)"
+            )
     former = _keep(file, before)
     if before is not None:
         known = before.certificate

@@ -65,12 +65,21 @@ class ChangeBook(Strict, frozen=True):
     def of_part(self, kind: str, change: PartChange) -> ChangeRule | None:
         """The rule for what happened to a part; None where that means nothing."""
         return next(
-            (rule for rule in self.change if not rule.facts and kind in rule.of and rule.change == change), None
+            (
+                rule
+                for rule in self.change
+                if not rule.facts and kind in rule.of and rule.change == change
+            ),
+            None,
         )
 
     def of_fact(self, kind: str, fact: str, *changes: FactChange) -> ChangeRule | None:
         """The first rule for one of these changes of a fact; None for a fact that nobody compares."""
-        found = (rule for rule in self.change if kind in rule.of and fact in rule.facts and rule.change in changes)
+        found = (
+            rule
+            for rule in self.change
+            if kind in rule.of and fact in rule.facts and rule.change in changes
+        )
         return next(found, None)
 
 
@@ -83,12 +92,18 @@ def _problems(book: ChangeBook) -> Iterator[str]:
             yield f"within is for what is lower or higher ({rule.basis})"
         if rule.afterwards and (rule.means != "warn" or rule.change in _NAMELESS):
             yield f"afterwards is for a warning about a fact, or about a part that is moved ({rule.basis})"
-    for kind, fact in dict.fromkeys((kind, fact) for rule in book.change for kind in rule.of for fact in rule.facts):
+    for kind, fact in dict.fromkeys(
+        (kind, fact) for rule in book.change for kind in rule.of for fact in rule.facts
+    ):
         directions = [book.of_fact(kind, fact, "lower"), book.of_fact(kind, fact, "higher")]
         if book.of_fact(kind, fact, "differs") is None and None in directions:
             yield f"{fact} of {kind} needs a rule for `differs`, or one for `lower` and one for `higher`"
     for kind in _PARTS:
-        if None in (book.of_part(kind, "missing"), book.of_part(kind, "added"), book.of_part(kind, "unread")):
+        if None in (
+            book.of_part(kind, "missing"),
+            book.of_part(kind, "added"),
+            book.of_part(kind, "unread"),
+        ):
             yield f"{kind} needs a rule for a part that is missing, one for a part that was added, and one for parts that are unread"
 
 

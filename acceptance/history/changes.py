@@ -26,9 +26,7 @@ _ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
 CHANGES = "inventory."  # how the events of changes begin
 _SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
-NO_INVENTORY = (
-    "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
-)
+NO_INVENTORY = "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
 _MOST = 5  # names in a line: the journal has them all
 
 
@@ -68,7 +66,9 @@ def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> B
         if change.kind != "note"
     )
     notes = tuple(change.text for change in found if change.kind == "note")
-    return BaselineComparison(findings, notes, tuple(change.known for change in found if change.known))
+    return BaselineComparison(
+        findings, notes, tuple(change.known for change in found if change.known)
+    )
 
 
 def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
@@ -102,18 +102,27 @@ class _Pair:
         first = self._then.identities | self._then.links(shared)
         later = self._now.identities | self._now.links(shared)
         matching = match(first, later, self._now.names)
-        self._names = {matching.name(part): part for part in self._now.names}  # tonight's by the names that they had
+        self._names = {
+            matching.name(part): part for part in self._now.names
+        }  # tonight's by the names that they had
         # Another network card in the same place is told by its address, which an administrator may give as well.
-        self._replaced = {one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK}
+        self._replaced = {
+            one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK
+        }
 
     def parts(self) -> Iterator[MachineChange]:
         """Parts that are missing, replaced, moved, or were added."""
         for part in self._then.names:
             now = self._names.get(part)
             if now is None:
-                free = part if part not in self._now.names else None  # or else it is the name of another part by now
+                free = (
+                    part if part not in self._now.names else None
+                )  # or else it is the name of another part by now
                 yield from self._part(
-                    "missing", part, free, f"{self._then.describe(part)} is missing: it was there {self._when}"
+                    "missing",
+                    part,
+                    free,
+                    f"{self._then.describe(part)} is missing: it was there {self._when}",
                 )
             elif one := self._replaced.get(part):
                 text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
@@ -122,7 +131,9 @@ class _Pair:
                 yield from self._part("moved", part, now, moved, self._now.place(now) or now)
         for name, part in self._names.items():
             if name not in self._then.names:
-                yield from self._part("added", part, part, f"{self._now.describe(part)} was not there {self._when}")
+                yield from self._part(
+                    "added", part, part, f"{self._now.describe(part)} was not there {self._when}"
+                )
 
     def _part(
         self, change: PartChange, part: str, component: str | None, text: str, now: str = ""
@@ -151,7 +162,13 @@ class _Pair:
                 KnownChange(*key, since),
             )
         else:
-            yield MachineChange(rule.means, rule.event, component, f"{text}; {basis}", KnownChange(*key, self._tonight))
+            yield MachineChange(
+                rule.means,
+                rule.event,
+                component,
+                f"{text}; {basis}",
+                KnownChange(*key, self._tonight),
+            )
 
     def _moved(self, part: str, now: str) -> str | None:
         """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
@@ -178,7 +195,9 @@ class _Pair:
             if after is not None and after != before:
                 yield from self._fact(part, now, name, before, after)
 
-    def _fact(self, then: str, part: str, name: str, before: str, after: str) -> Iterator[MachineChange]:
+    def _fact(
+        self, then: str, part: str, name: str, before: str, after: str
+    ) -> Iterator[MachineChange]:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
@@ -195,12 +214,18 @@ class _Pair:
         for part, name, _ in self._compared():
             now = self._names.get(part, part)
             rule = self._book.of_fact(kind_of(part), name, "differs", "lower")
-            if rule is not None and rule.means in ("fail", "warn") and self._now.fact(now, name) is None:
+            if (
+                rule is not None
+                and rule.means in ("fail", "warn")
+                and self._now.fact(now, name) is None
+            ):
                 missing.append(_about(rule, now, name))
         if missing:
             rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""
             named = ", ".join(missing[:_MOST])
-            text = f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
+            text = (
+                f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
+            )
             yield MachineChange("note", "inventory.untold", None, text)
 
 

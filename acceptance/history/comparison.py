@@ -21,7 +21,9 @@ from acceptance.machine import recorded_inventory
 
 # Of a later run against the first. Lost: due in both and not measured any more; gained: the other way round. Gone and new: due in one
 # of the two alone. Changed: outside the noise, and nothing tells which is worse.
-DifferenceKind = Literal["worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"]
+DifferenceKind = Literal[
+    "worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"
+]
 ORDER: tuple[DifferenceKind, ...] = (
     "worse",
     "lost",
@@ -34,7 +36,9 @@ ORDER: tuple[DifferenceKind, ...] = (
     "same",
 )
 BAD: frozenset[DifferenceKind] = frozenset({"worse", "lost"})
-REPORTED_KINDS: frozenset[DifferenceKind] = frozenset({"worse", "lost", "changed", "better", "gained"})
+REPORTED_KINDS: frozenset[DifferenceKind] = frozenset(
+    {"worse", "lost", "changed", "better", "gained"}
+)
 _WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")
 
 MeasurementKey = tuple[str, str, str]  # check, measurement, component
@@ -122,7 +126,9 @@ class Comparison:
     @property
     def worse(self) -> bool:
         """Whether anything is worse outside the noise than it was in the first run."""
-        return any(row.kind in BAD for row in self.rows) or any(one.kind in BAD for one in self.outcomes)
+        return any(row.kind in BAD for row in self.rows) or any(
+            one.kind in BAD for one in self.outcomes
+        )
 
 
 def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
@@ -131,12 +137,17 @@ def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
         raise ValueError("a comparison needs two runs")
     first, later = runs[0], runs[1:]
     matched = [match(first.identities, run.identities, _components(run)) for run in later]
-    named = [_figures(first, None), *(_figures(run, how) for run, how in zip(later, matched, strict=True))]
+    named = [
+        _figures(first, None),
+        *(_figures(run, how) for run, how in zip(later, matched, strict=True)),
+    ]
     keys = dict.fromkeys(chain.from_iterable(named))
     rows = [_row(key, [figures.get(key) for figures in named], runs, matched, book) for key in keys]
     return Comparison(
         tuple(runs),
-        tuple(index for index, run in enumerate(later, start=1) if run.machine_id != first.machine_id),
+        tuple(
+            index for index, run in enumerate(later, start=1) if run.machine_id != first.machine_id
+        ),
         tuple(how.moved for how in matched),
         tuple(how.replaced for how in matched),
         tuple(_outcomes(runs)),
@@ -147,13 +158,20 @@ def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
 
 def _components(run: ComparedRun) -> tuple[str, ...]:
     facts = (component for component, _ in run.facts if component)
-    return (*(judged.due.component for check in run.verdict.checks for judged in check.judged), *facts)
+    return (
+        *(judged.due.component for check in run.verdict.checks for judged in check.judged),
+        *facts,
+    )
 
 
 def _figures(run: ComparedRun, how: Matching | None) -> dict[MeasurementKey, Judgement]:
     """Everything due, by check, measurement, and component as the first run names it."""
     return {
-        (check.id, judged.due.measurement, how.name(judged.due.component) if how else judged.due.component): judged
+        (
+            check.id,
+            judged.due.measurement,
+            how.name(judged.due.component) if how else judged.due.component,
+        ): judged
         for check in run.verdict.checks
         for judged in check.judged
     }
@@ -173,7 +191,13 @@ def _row(
     check, measurement, component = key
     due = next(one.due for one in judgements if one is not None)
     why = book.incomparable(measurement)
-    same = [True, *(_same_part(runs[0], run, how, component) for run, how in zip(runs[1:], matched, strict=True))]
+    same = [
+        True,
+        *(
+            _same_part(runs[0], run, how, component)
+            for run, how in zip(runs[1:], matched, strict=True)
+        ),
+    ]
     values = tuple(one.value if one is not None else None for one in judgements)
     own = [value for value, mine in zip(values, same, strict=True) if mine and value is not None]
     changes = []
@@ -189,17 +213,27 @@ def _row(
 def _same_part(first: ComparedRun, later: ComparedRun, how: Matching, component: str) -> bool:
     """Whether a component is one and the same part in both runs: by its identity where it tells one, else by the machine it is in."""
     ends = component.split("->")
-    shared = set(unique_identities(first.identities).values()) & set(unique_identities(later.identities).values())
+    shared = set(unique_identities(first.identities).values()) & set(
+        unique_identities(later.identities).values()
+    )
     if all(first.identities.get(end) in shared for end in ends):
         return True
     return first.machine_id == later.machine_id and not how.is_other(component)
 
 
 def _change(
-    before: Judgement | None, after: Judgement | None, spread: Spread, book: NoiseBook, why: str | None
+    before: Judgement | None,
+    after: Judgement | None,
+    spread: Spread,
+    book: NoiseBook,
+    why: str | None,
 ) -> ValueChange:
     if before is None or after is None:
-        return ValueChange("gone" if after is None else "new") if before is not after else ValueChange("same")
+        return (
+            ValueChange("gone" if after is None else "new")
+            if before is not after
+            else ValueChange("same")
+        )
     a, b = before.value, after.value
     if a is None or b is None:
         return ValueChange("same" if a is b else "gained" if a is None else "lost")
@@ -210,7 +244,9 @@ def _change(
     if abs(difference) <= allowed:
         kind: DifferenceKind = "same"
     else:
-        worsened = direction.is_worse((before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit))
+        worsened = direction.is_worse(
+            (before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit)
+        )
         kind = "changed" if worsened is None else "worse" if worsened else "better"
     times = abs(difference) / allowed if allowed else float("inf") if difference else 0.0
     return ValueChange(kind, difference, share, spread, times)
@@ -226,7 +262,9 @@ def _outcomes(runs: Sequence[ComparedRun]) -> Iterator[OutcomeChange]:
         outcomes = tuple(one.get(check) for one in found)
         if len(set(outcomes)) > 1:
             yield OutcomeChange(
-                check, outcomes, min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index)
+                check,
+                outcomes,
+                min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index),
             )
 
 
@@ -240,10 +278,14 @@ def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
     return "worse" if worst((before, after)) == after else "better"
 
 
-def _differences(runs: Sequence[ComparedRun], matched: Sequence[Matching]) -> Iterator[FactDifference]:
+def _differences(
+    runs: Sequence[ComparedRun], matched: Sequence[Matching]
+) -> Iterator[FactDifference]:
     named = [dict(runs[0].facts)]
     for run, how in zip(runs[1:], matched, strict=True):
-        named.append({(how.name(component), name): text for (component, name), text in run.facts.items()})
+        named.append(
+            {(how.name(component), name): text for (component, name), text in run.facts.items()}
+        )
     for key in dict.fromkeys(chain.from_iterable(named)):
         values = tuple(facts.get(key) for facts in named)
         if len(set(values)) > 1:
@@ -261,7 +303,9 @@ def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
         start.machine_id,
         virtual=recorded_inventory.table(inventory, "cpu").get("virtualised") is True,
         identities=recorded_inventory.identities(inventory) | _measured(verdict),
-        facts=circumstances(verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope),
+        facts=circumstances(
+            verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
+        ),
         seconds=duration.seconds(entries),
     )
 

@@ -56,7 +56,12 @@ class _Crossed(NamedTuple):
 
 
 def judge(
-    measurement: str, component: str, unit: str, past: Reference, value: float, repeated: float | None = None
+    measurement: str,
+    component: str,
+    unit: str,
+    past: Reference,
+    value: float,
+    repeated: float | None = None,
 ) -> DriftJudgement:
     """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
     where = f"{measurement} on {component}"
@@ -69,13 +74,18 @@ def judge(
     crossed = list(_crossings(past, unit, value))
     if not crossed:
         return DriftJudgement(noise)
-    stayed = repeated is None or not math.isfinite(repeated) or any(_crossings(past, unit, repeated))
+    stayed = (
+        repeated is None or not math.isfinite(repeated) or any(_crossings(past, unit, repeated))
+    )
     kind, why = _weight(past, stayed)
     second = "" if repeated is None else f", {quantity(repeated, unit)} at the second look"
     words = "; ".join(one.words for one in crossed)
     text = f"{where}: measured {quantity(value, unit)}{second}: {words}; {why}; basis: {basis(past, unit)}"
     return DriftJudgement(
-        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, repeated is None
+        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise),
+        stayed,
+        not stayed,
+        repeated is None,
     )
 
 
@@ -100,11 +110,14 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
         first = past.first
         before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
         yield _Crossed(
-            "slope" if first.moved else "step", _deviation_text(value, first.middle, before, first.bounds, unit)
+            "slope" if first.moved else "step",
+            _deviation_text(value, first.middle, before, first.bounds, unit),
         )
 
 
-def _deviation_text(value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str) -> str:
+def _deviation_text(
+    value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str
+) -> str:
     """How far a value is from what it was, in words."""
     far = abs(value - middle)
     share = middle and unit not in ("count", "degC", "s")
@@ -133,10 +146,16 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
         return ()
     now, before = quantity(grown.now, unit), quantity(grown.before, unit)
     text = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
-    return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {text}; basis: {basis(past, unit)}"),)
+    return (
+        DriftFinding(
+            "warn", "noise", f"{where}: its noise has grown: {text}; basis: {basis(past, unit)}"
+        ),
+    )
 
 
-def _judge_counter(where: str, unit: str, past: Reference, counter: CounterReference, value: float) -> DriftJudgement:
+def _judge_counter(
+    where: str, unit: str, past: Reference, counter: CounterReference, value: float
+) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
     grown = value if back else value - counter.stood
@@ -150,10 +169,16 @@ def _judge_counter(where: str, unit: str, past: Reference, counter: CounterRefer
     bounds = f"allowed {quantity(counter.allowed, unit)}"
     if counter.most is not None:
         bounds += f", fails above {quantity(counter.most, unit)}"
-    strayed = "the second night running" if past.before else f"{nights(off)} of the last {past.off_of} strayed"
+    strayed = (
+        "the second night running"
+        if past.before
+        else f"{nights(off)} of the last {past.off_of} strayed"
+    )
     running = f"; {strayed}" if again else ""
     text = f"{where}: measured {quantity(value, unit)}: {words}, {bounds}{running}; basis: {basis(past, unit)}"
-    return DriftJudgement((DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True)
+    return DriftJudgement(
+        (DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True
+    )
 
 
 def _days(days: float) -> str:

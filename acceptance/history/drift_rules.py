@@ -180,7 +180,9 @@ class DriftBook:
         """Whether this is a counter that the hardware keeps, and that goes on counting whatever it is tested with."""
         return _row(self.sheet.counter, measurement) is not None
 
-    def rule(self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool) -> DriftRule | None:
+    def rule(
+        self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool
+    ) -> DriftRule | None:
         """How a measurement is judged by its nights; None for one that is exempt. `virtual`: the machine is a VM."""
         if self.exempt(measurement) is not None:
             return None
@@ -205,7 +207,14 @@ class DriftBook:
 
 
 def _row(rows: Sequence[_Row], measurement: str) -> _Row | None:
-    return next((row for row in rows if any(fnmatch.fnmatchcase(measurement, name) for name in row.measurements)), None)
+    return next(
+        (
+            row
+            for row in rows
+            if any(fnmatch.fnmatchcase(measurement, name) for name in row.measurements)
+        ),
+        None,
+    )
 
 
 def read(path: Path, noise: NoiseBook) -> DriftBook:
@@ -219,9 +228,15 @@ def read(path: Path, noise: NoiseBook) -> DriftBook:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise DriftFileError(f"{path.name}: {twice[0]} stands twice")
-    if sheet.nights.known < max(sheet.slope.over, sheet.growth.recent + sheet.growth.before, sheet.off.of):
-        raise DriftFileError(f"{path.name}: nights.known is fewer nights than slope, growth or off look back")
+    if sheet.nights.known < max(
+        sheet.slope.over, sheet.growth.recent + sheet.growth.before, sheet.off.of
+    ):
+        raise DriftFileError(
+            f"{path.name}: nights.known is fewer nights than slope, growth or off look back"
+        )
     for rate in sheet.counter:
         if rate.most_per_day is not None and rate.most_per_day < rate.per_day:
-            raise DriftFileError(f"{path.name}: most_per_day of {rate.measurements[0]} is less than its per_day")
+            raise DriftFileError(
+                f"{path.name}: most_per_day of {rate.measurements[0]} is less than its per_day"
+            )
     return DriftBook(sheet, noise)

@@ -37,7 +37,11 @@ class Era(msgspec.Struct, frozen=True):
         A night is shorter than an acceptance, but does the same work in the same way; what a longer load makes different (heat) is worse
         in the longer one, which the acceptance is. Nights among themselves are held tighter, and only within an era.
         """
-        return tuple((name, text) for name, text in self.facts if name != "profile" and not name.startswith(_LOAD))
+        return tuple(
+            (name, text)
+            for name, text in self.facts
+            if name != "profile" and not name.startswith(_LOAD)
+        )
 
 
 def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
@@ -61,7 +65,9 @@ def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None]
     """The facts in which two eras differ: name, text before and after; None where an era has none of that name."""
     was, now = dict(before.facts), dict(after.facts)
     names = sorted({*was, *now})
-    return tuple((name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name))
+    return tuple(
+        (name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name)
+    )
 
 
 def describe_changes(before: Era, after: Era) -> str:
@@ -70,7 +76,11 @@ def describe_changes(before: Era, after: Era) -> str:
 
 
 def _describe_change(name: str, before: str | None, after: str | None) -> str:
-    what = f"the time of {name.removeprefix(_LOAD)}" if name.startswith(_LOAD) else f"the {name.replace('_', ' ')}"
+    what = (
+        f"the time of {name.removeprefix(_LOAD)}"
+        if name.startswith(_LOAD)
+        else f"the {name.replace('_', ' ')}"
+    )
     if before is None:
         return f"{what} is {after}, and was not told before"
     if after is None:

@@ -21,26 +21,51 @@ class DamagedHistory(HistoryError):
 
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_NO_TEXT = "Could not decode"  # how Python, which gives that no number, begins when a text is no UTF-8
+_NO_TEXT = (
+    "Could not decode"  # how Python, which gives that no number, begins when a text is no UTF-8
+)
 _CURES = {
-    sqlite3.SQLITE_BUSY: ("is in use by another process", "wait until that has ended, then start again"),
-    sqlite3.SQLITE_LOCKED: ("is in use by another process", "wait until that has ended, then start again"),
-    sqlite3.SQLITE_FULL: ("cannot be written (the disk is full)", "make room; the next start adds what is missing"),
-    sqlite3.SQLITE_IOERR: ("cannot be read or written", "make room on that disk or mend it; nothing measured is lost"),
+    sqlite3.SQLITE_BUSY: (
+        "is in use by another process",
+        "wait until that has ended, then start again",
+    ),
+    sqlite3.SQLITE_LOCKED: (
+        "is in use by another process",
+        "wait until that has ended, then start again",
+    ),
+    sqlite3.SQLITE_FULL: (
+        "cannot be written (the disk is full)",
+        "make room; the next start adds what is missing",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "cannot be read or written",
+        "make room on that disk or mend it; nothing measured is lost",
+    ),
     sqlite3.SQLITE_READONLY: ("cannot be written", "mend its permissions and those of its folder"),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "mend its permissions and those of its folder"),
     sqlite3.SQLITE_PERM: ("cannot be opened", "mend its permissions and those of its folder"),
     sqlite3.SQLITE_AUTH: ("cannot be opened", "mend its permissions and those of its folder"),
-    sqlite3.SQLITE_PROTOCOL: ("cannot be locked on this file system", "give a folder on a local disk with --out"),
-    sqlite3.SQLITE_NOLFS: ("is larger than this file system takes", "give a folder on another disk with --out"),
-    sqlite3.SQLITE_TOOBIG: ("cannot take a text as long as one of this run", "keep the run's folder and report it"),
+    sqlite3.SQLITE_PROTOCOL: (
+        "cannot be locked on this file system",
+        "give a folder on a local disk with --out",
+    ),
+    sqlite3.SQLITE_NOLFS: (
+        "is larger than this file system takes",
+        "give a folder on another disk with --out",
+    ),
+    sqlite3.SQLITE_TOOBIG: (
+        "cannot take a text as long as one of this run",
+        "keep the run's folder and report it",
+    ),
 }
 
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
     """The sentence for what SQLite says."""
     code = getattr(error, "sqlite_errorcode", None)
-    plain = code & 0xFF if code is not None else None  # the rest of the number tells which part of SQLite met it
+    plain = (
+        code & 0xFF if code is not None else None
+    )  # the rest of the number tells which part of SQLite met it
     if plain in _DAMAGED or (code is None and str(error).startswith(_NO_TEXT)):
         return DamagedHistory(f"{path}: is damaged ({error}): {REBUILD}")
     what, cure = _CURES.get(plain or 0, ("cannot be used", "keep the file and report it"))
@@ -60,7 +85,9 @@ def history_errors(path: Path) -> Iterator[None]:
         cure = "make room, or mend the folder's permissions"
         if isinstance(error, NotRegular):
             cure = "move it away, then start again"
-        raise HistoryError(f"{where}: cannot be read or written ({error.strerror}): {cure}") from error
+        raise HistoryError(
+            f"{where}: cannot be read or written ({error.strerror}): {cure}"
+        ) from error
 
 
 class BaselineRefused(Exception):

@@ -21,7 +21,14 @@ COLUMNS = (
     "outside", "unsteady", "failed",
 )  # fmt: skip
 _AT_ONCE = 1000  # rows that are written together
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with one of these a spreadsheet takes a text for something to reckon
+_FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+)  # with one of these a spreadsheet takes a text for something to reckon
 
 
 def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
@@ -44,18 +51,29 @@ def trend_report(
     baseline: str | None = None,
 ) -> TrendReport:
     """The last nights with the courses that match. `baseline_value` tells the baseline's value of one. Raises HistoryError."""
-    with store.snapshot():  # a night that is added meanwhile would be in one of them and not in another
+    with (
+        store.snapshot()
+    ):  # a night that is added meanwhile would be in one of them and not in another
         nights, recorded = store.nights(last), store.count()
         facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
         found = queries.trend_series(store, measurement, component, last)
     virtual = any(one.virtual for one in nights)
-    rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one)) for one in found)
-    shown = tuple(TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
+    rows = tuple(
+        trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one))
+        for one in found
+    )
+    shown = tuple(
+        TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights
+    )
     return TrendReport(machine_id, recorded, shown, rows, other_machines(out, machine_id), baseline)
 
 
 def export_rows(
-    store: Store, form: str, measurement: str | None = None, component: str | None = None, last: int | None = None
+    store: Store,
+    form: str,
+    measurement: str | None = None,
+    component: str | None = None,
+    last: int | None = None,
 ) -> Iterator[bytes]:
     """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines at a time. Raises HistoryError."""
     rows = queries.rows(store, measurement, component, last)
@@ -65,7 +83,9 @@ def export_rows(
         if form == "csv":
             yield _csv(tuple(map(_cell, row)) for row in some)
         else:
-            yield b"".join(msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in some)
+            yield b"".join(
+                msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in some
+            )
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> bytes:

@@ -26,14 +26,20 @@ _DIMM = ("size_bytes", "kind", "configured_mts", "part_number")
 Facts = dict[tuple[str, str], str]
 
 
-def circumstances(provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None) -> Facts:
+def circumstances(
+    provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None
+) -> Facts:
     """Facts by component ("" for the machine) and name, with `more` of the machine; what is not known is absent.
 
     An inventory is plain data as a journal holds it, of whatever version wrote it.
     """
     found: Facts = {("", name): said for name, said in more.items() if said}
     found |= {("", name): said for name, said in provenance.items() if name not in _OWN}
-    found |= {(component, name): text(value) for component, name, value in _all(inventory) if value is not None}
+    found |= {
+        (component, name): text(value)
+        for component, name, value in _all(inventory)
+        if value is not None
+    }
     return found
 
 
@@ -59,7 +65,9 @@ def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
         yield from _some(gpu.name, recorded_inventory.table(gpu.device, "traits"), _TRAITS)
 
 
-def _some(component: str, table: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, str, object]]:
+def _some(
+    component: str, table: Mapping[str, Any], names: Sequence[str]
+) -> Iterator[tuple[str, str, object]]:
     for name in names:
         yield component, name, table.get(name)
 
@@ -74,7 +82,15 @@ _LINKS = {
 _OF_GPU = ("serial", "memory_bytes")
 _OF_TRAITS = ("cuda_cores", "max_link_gen_here", "max_link_width_here")
 _OF_DISK = ("transport", "kind")
-_OF_LINK = ("kind", "bus", "is_virtual_function", "pci_address", "up", "pcie_speed_gts", "pcie_width")
+_OF_LINK = (
+    "kind",
+    "bus",
+    "is_virtual_function",
+    "pci_address",
+    "up",
+    "pcie_speed_gts",
+    "pcie_width",
+)
 _FOR_PEOPLE = ("memory", "GiB")  # rounded: `total_bytes` stands beside it
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 # IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an administrator and not by the maker.
@@ -83,7 +99,10 @@ _NO_MAKERS = 0x03
 
 def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     """What a run tells of its machine; None where its journal has no beginning or no inventory."""
-    start = next(((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)), None)
+    start = next(
+        ((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)),
+        None,
+    )
     inventory = recorded_inventory.observed_record(entries).inventory
     if start is None or not inventory:
         return None
@@ -115,21 +134,33 @@ def _kinds_known(inventory: Table) -> Iterator[str]:
 def _parts(inventory: Table) -> Iterator[tuple[str, Table]]:
     """Every part that has been found, and what is told of it beside what `circumstances` takes."""
     for gpu in recorded_inventory.recorded_gpus(inventory):
-        yield gpu.name, {**_of_gpu(gpu.device), "pci_address": gpu.address, "slot": gpu.function.get("slot")}
+        yield (
+            gpu.name,
+            {**_of_gpu(gpu.device), "pci_address": gpu.address, "slot": gpu.function.get("slot")},
+        )
     for disk in recorded_inventory.rows(inventory, "disks"):
         yield f"disk:{disk.get('name')}", {name: disk.get(name) for name in _OF_DISK}
     for dimm in recorded_inventory.rows(recorded_inventory.table(inventory, "memory"), "dimms"):
         yield f"dimm:{dimm.get('slot')}", {}
     links = recorded_inventory.rows(inventory, "links")
     for link in links:
-        yield f"net:{link.get('name')}", {**{name: link.get(name) for name in _OF_LINK}, "mac": _own_mac(link, links)}
+        yield (
+            f"net:{link.get('name')}",
+            {**{name: link.get(name) for name in _OF_LINK}, "mac": _own_mac(link, links)},
+        )
 
 
 def _of_gpu(device: Table) -> dict[str, object]:
     traits = recorded_inventory.table(device, "traits")
-    found = {name: device.get(name) for name in _OF_GPU} | {name: traits.get(name) for name in _OF_TRAITS}
-    if traits and not device.get("error"):  # one that has stopped answering tells nothing of its links
-        found["nvlinks"] = sum(link.get("active") is True for link in recorded_inventory.rows(device, "links"))
+    found = {name: device.get(name) for name in _OF_GPU} | {
+        name: traits.get(name) for name in _OF_TRAITS
+    }
+    if traits and not device.get(
+        "error"
+    ):  # one that has stopped answering tells nothing of its links
+        found["nvlinks"] = sum(
+            link.get("active") is True for link in recorded_inventory.rows(device, "links")
+        )
     return found
 
 
@@ -147,7 +178,11 @@ def _facts(inventory: Table) -> Facts:
         ("", "board_serial", recorded_inventory.table(inventory, "board").get("serial")),
         ("memory", "total_bytes", memory.get("total_bytes")),
         ("memory", "ecc", memory.get("ecc")),
-        *((component, name, value) for component, told in _parts(inventory) for name, value in told.items()),
+        *(
+            (component, name, value)
+            for component, told in _parts(inventory)
+            for name, value in told.items()
+        ),
     ]
     found = circumstances({}, inventory) | {
         (component, name): text(value) for component, name, value in more if value is not None
@@ -185,9 +220,15 @@ def kind_of(component: str) -> str:
 def _counts(component: str, facts: Facts, counted: CountedParts) -> bool:
     kind = kind_of(component)
     if kind == "disk":
-        return facts.get((component, "transport")) in counted.disks and facts.get((component, "kind")) != "virtual"
+        return (
+            facts.get((component, "transport")) in counted.disks
+            and facts.get((component, "kind")) != "virtual"
+        )
     if kind == NETWORK:
-        own = facts.get((component, "bus")) == "pci" and facts.get((component, "is_virtual_function")) != "on"
+        own = (
+            facts.get((component, "bus")) == "pci"
+            and facts.get((component, "is_virtual_function")) != "on"
+        )
         return own and facts.get((component, "kind")) in counted.links
     return True
 
@@ -200,7 +241,9 @@ class Parts:
         self.names = tuple(part for part in told.parts if _counts(part, facts, counted))
         others = set(told.parts) - set(self.names)
         self.facts = {name: text for name, text in facts.items() if name[0] not in others}
-        self.identities = {part: identity for part, identity in told.identities.items() if part in self.names}
+        self.identities = {
+            part: identity for part, identity in told.identities.items() if part in self.names
+        }
         self.looked = frozenset(told.looked)
 
     def fact(self, part: str, name: str) -> str | None:
@@ -209,7 +252,9 @@ class Parts:
 
     def describe(self, part: str) -> str:
         """A part with what is printed on it and where it is, for somebody who looks for it."""
-        model = self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
+        model = (
+            self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
+        )
         identity = self.identities.get(part) or self.fact(part, "mac")
         words = ", ".join(filter(None, [model, identity, self.place(part)]))
         return f"{part} ({words})" if words else part

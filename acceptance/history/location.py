@@ -17,7 +17,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 def folder(out: Path, machine_id: str) -> Path:
     """`<out>/history/<machine-id>`; the folder need not be there. An id that is no plain name is known by its digest."""
     plain = _PLAIN.fullmatch(machine_id) is not None
-    name = machine_id if plain else f"id-{hashlib.sha256(machine_id.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    name = (
+        machine_id
+        if plain
+        else f"id-{hashlib.sha256(machine_id.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    )
     return out / FOLDER / name
 
 

@@ -64,12 +64,17 @@ def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[s
     A part that only the later run has keeps its name if that is free in the first, and gets a `'` otherwise.
     """
     before, after = (
-        {identity: component for component, identity in unique_identities(found).items()} for found in (first, later)
+        {identity: component for component, identity in unique_identities(found).items()}
+        for found in (first, later)
     )
-    both = {identity: (before[identity], after[identity]) for identity in before.keys() & after.keys()}
+    both = {
+        identity: (before[identity], after[identity]) for identity in before.keys() & after.keys()
+    }
     names = {new: old for old, new in both.values()}
     taken = set(names.values())
-    for component in sorted({end for name in (*later, *others) for end in name.split(_WAY)} - set(names)):
+    for component in sorted(
+        {end for name in (*later, *others) for end in name.split(_WAY)} - set(names)
+    ):
         name = component
         while name in taken:
             name += "'"

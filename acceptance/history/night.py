@@ -51,7 +51,9 @@ class SeriesKey(NamedTuple):
     @property
     def part(self) -> PartMeasurement:
         """The part that it is of: one that moved to another slot takes its nights along."""
-        return PartMeasurement(self.check, self.measurement, self.unit, self.serial or self.component)
+        return PartMeasurement(
+            self.check, self.measurement, self.unit, self.serial or self.component
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,11 @@ def night_from_entries(entries: Sequence[Entry]) -> Night:
     verdict = run.verdict
     inventory = recorded_inventory.observed_record(entries).inventory
     identities = recorded_inventory.identities(inventory)
-    figures = [_figure(check.id, one, identities, start.plan.gpus) for check in verdict.checks for one in check.judged]
+    figures = [
+        _figure(check.id, one, identities, start.plan.gpus)
+        for check in verdict.checks
+        for one in check.judged
+    ]
     return Night(
         run_id=start.run_id,
         machine_id=start.machine_id,
@@ -144,12 +150,18 @@ def day_of(utc: str) -> float:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.timestamp() / _DAY_S
     except (ValueError, OverflowError) as error:
-        raise UnreadableRun(f"its first record is of no moment ({error}): restore the journal from a copy") from error
+        raise UnreadableRun(
+            f"its first record is of no moment ({error}): restore the journal from a copy"
+        ) from error
 
 
 def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionReason | None:
     ends = [entry.body for entry in entries if isinstance(entry.body, RunEnded)]
-    if any(isinstance(entry.body, RunClosed) for entry in entries) or not ends or not all(end.complete for end in ends):
+    if (
+        any(isinstance(entry.body, RunClosed) for entry in entries)
+        or not ends
+        or not all(end.complete for end in ends)
+    ):
         return "interrupted"
     if start.plan.scope == "partial":
         return "partial"
@@ -160,10 +172,14 @@ def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionR
     return "own-image" if named else None
 
 
-def _figure(check: str, judged: Judgement, identities: Mapping[str, str], gpus: Sequence[str]) -> NightMeasurement:
+def _figure(
+    check: str, judged: Judgement, identities: Mapping[str, str], gpus: Sequence[str]
+) -> NightMeasurement:
     due, drift = judged.due, judged.drift
     value, again = _finite(judged.value), _finite(judged.again)
-    broke = due.limit is not None and any(due.limit.grade(one) == "fail" for one in (value, again) if one is not None)
+    broke = due.limit is not None and any(
+        due.limit.grade(one) == "fail" for one in (value, again) if one is not None
+    )
     return NightMeasurement(
         series_key(check, due, identities, gpus),
         value,
@@ -178,9 +194,17 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def series_key(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]) -> SeriesKey:
+def series_key(
+    check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]
+) -> SeriesKey:
     """The line of what a check owes; `identities` are the inventory's (`shown.identities`), known before anything is measured."""
-    return SeriesKey(check, due.measurement, due.component, due.unit, part_identity(due.component, identities, gpus))
+    return SeriesKey(
+        check,
+        due.measurement,
+        due.component,
+        due.unit,
+        part_identity(due.component, identities, gpus),
+    )
 
 
 def part_identity(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:

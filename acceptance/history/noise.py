@@ -86,7 +86,9 @@ class NoiseBook:
 
     def incomparable(self, measurement: str) -> str | None:
         """Why two runs' values of this measurement say nothing of each other; None where they do."""
-        found = (row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements))
+        found = (
+            row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements)
+        )
         return next(found, None)
 
     def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
@@ -125,7 +127,9 @@ def read(path: Path) -> NoiseBook:
     sheet = resources.read(path, _Sheet, NoiseFileError)
     for row in (*sheet.noise, *sheet.unit):
         if (row.share is None) == (row.absolute is None):
-            raise NoiseFileError(f"{path.name}: an entry needs either share or absolute ({row.basis})")
+            raise NoiseFileError(
+                f"{path.name}: an entry needs either share or absolute ({row.basis})"
+            )
         own = row.share if row.share is not None else row.absolute
         assert own is not None
         if row.other < own:
@@ -134,5 +138,7 @@ def read(path: Path) -> NoiseBook:
             )
     units = sorted(row.unit for row in sheet.unit)
     if units != sorted(UNITS):
-        raise NoiseFileError(f"{path.name}: every unit must stand there once: {', '.join(sorted(UNITS))}")
+        raise NoiseFileError(
+            f"{path.name}: every unit must stand there once: {', '.join(sorted(UNITS))}"
+        )
     return NoiseBook(sheet)

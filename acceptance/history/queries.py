@@ -22,7 +22,13 @@ _HELD = "apart IS NULL AND NOT postponed"
 
 
 def night_values(
-    store: Store, era: str | None, *, after: int = 0, first: int, last: int, only: Collection[str] | None = None
+    store: Store,
+    era: str | None,
+    *,
+    after: int = 0,
+    first: int,
+    last: int,
+    only: Collection[str] | None = None,
 ) -> dict[PartMeasurement, tuple[NightValue, ...]]:
     """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's values may be held against.
 
@@ -85,7 +91,10 @@ def last_until(store: Store, day: float) -> int:
 
 
 def trend_series(
-    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+    store: Store,
+    measurement: str | None = None,
+    component: str | None = None,
+    last: int | None = None,
 ) -> tuple[TrendSeries, ...]:
     """Every measurement's course over the last recorded nights, or all; of those that match shell patterns, where they are given.
 
@@ -104,7 +113,10 @@ def trend_series(
 
 
 def rows(
-    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+    store: Store,
+    measurement: str | None = None,
+    component: str | None = None,
+    last: int | None = None,
 ) -> Iterator[tuple[object, ...]]:
     """Every figure with its night and its line, course by course, oldest night first; also those without a value.
 
@@ -137,12 +149,14 @@ def _first(store: Store, last: int | None) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def _lines(store: Store, measurement: str | None = None, component: str | None = None) -> dict[int, SeriesKey]:
-    query = (
-        f"SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line WHERE {_NAMED} ORDER BY id"
-    )
+def _lines(
+    store: Store, measurement: str | None = None, component: str | None = None
+) -> dict[int, SeriesKey]:
+    query = f"SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line WHERE {_NAMED} ORDER BY id"
     what, where = measurement or "*", component or "*"
-    return {row[0]: SeriesKey._make(row[1:]) for row in _rows(store, query, what, what, where, where)}
+    return {
+        row[0]: SeriesKey._make(row[1:]) for row in _rows(store, query, what, what, where, where)
+    }
 
 
 def skipped_in_a_row(store: Store) -> int:

@@ -63,10 +63,15 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
-        notices = [] if why is not None and _sound(path) else _rebuild_file(out, machine_id, path, why)
+        notices = (
+            [] if why is not None and _sound(path) else _rebuild_file(out, machine_id, path, why)
+        )
     store = Store.open(path)
     try:
-        return store, (*notices, *catch_up(store, out, machine_id)[1])  # what came to its end meanwhile
+        return store, (
+            *notices,
+            *catch_up(store, out, machine_id)[1],
+        )  # what came to its end meanwhile
     except BaseException:
         store.close()
         raise
@@ -85,7 +90,9 @@ def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> li
     nights = f"{count} night{'' if count == 1 else 's'}"
     kept = ""
     if there is not None:
-        aside = path.with_name(f"{path.name}.{'damaged' if why else 'replaced'}-{clock.utc().replace(':', '-')}")
+        aside = path.with_name(
+            f"{path.name}.{'damaged' if why else 'replaced'}-{clock.utc().replace(':', '-')}"
+        )
         _keep(path, aside)
         kept = f"; the old file is kept as {aside.name}"
     making.replace(path)
@@ -120,7 +127,9 @@ def _sound(path: Path) -> bool:
     return True
 
 
-def catch_up(store: Store, out: Path, machine_id: str, old: OldHistory | None = None) -> tuple[int, tuple[str, ...]]:
+def catch_up(
+    store: Store, out: Path, machine_id: str, old: OldHistory | None = None
+) -> tuple[int, tuple[str, ...]]:
     """Add every closed run of this machine that the store does not hold, oldest first; how many, and what there is to tell.
 
     Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be read is told of, and left out.
@@ -140,7 +149,13 @@ def catch_up(store: Store, out: Path, machine_id: str, old: OldHistory | None = 
     count = 0
     for run_id in _order(found.values(), ranks):
         try:
-            made = _night(out, found[run_id]) if run_id in found else old.night(run_id) if old else None
+            made = (
+                _night(out, found[run_id])
+                if run_id in found
+                else old.night(run_id)
+                if old
+                else None
+            )
         except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{found[run_id].folder} ({error})")
             continue
@@ -148,7 +163,9 @@ def catch_up(store: Store, out: Path, machine_id: str, old: OldHistory | None = 
             count += store.add(made, found[run_id].folder if run_id in found else None)
     if unread:
         more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
-        notices.append(f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}")
+        notices.append(
+            f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}"
+        )
     return count, tuple(notices + list(old.has_unreadable_rows if old else ()))
 
 
@@ -156,18 +173,30 @@ def _night(out: Path, run: _Found) -> Night:
     return night.night_from_entries(reader.read(out / run.folder).entries)
 
 
-def _runs(out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]) -> Iterator[_Found]:
+def _runs(
+    out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]
+) -> Iterator[_Found]:
     """The closed runs of this machine in folders that are not known yet. One whose plan was never written proves nothing of any night."""
     with errors.history_errors(out):
-        names = sorted(path.parent.name for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
+        names = sorted(
+            path.parent.name
+            for path in out.glob(f"*/{reader.SUPERVISOR}")
+            if not path.parent.is_symlink()
+        )
     for name in sorted(set(names) - set(known)):
         if not (out / name / run_folder.VERDICT).is_file():
             continue  # it is being written, or will be closed by the next start
         try:
             head, first = reader.read_first_record(out / name)
-            if first is None or not isinstance(first.body, RunStarted) or first.body.machine_id != machine_id:
+            if (
+                first is None
+                or not isinstance(first.body, RunStarted)
+                or first.body.machine_id != machine_id
+            ):
                 continue
-            yield _Found(name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc))
+            yield _Found(
+                name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc)
+            )
         except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{name} ({error})")
 
@@ -180,7 +209,14 @@ def _order(runs: Iterable[_Found], ranks: Mapping[str, int]) -> list[str]:
     boots: dict[str, list[_Found]] = {}
     for run in runs:
         boots.setdefault(run.boot_id, []).append(run)
-    whole = sorted(boots.values(), key=lambda found: (statistics.median(run.day for run in found), found[0].run_id))
-    dated = [run.run_id for found in whole for run in sorted(found, key=lambda run: (run.boot_s, run.run_id))]
+    whole = sorted(
+        boots.values(),
+        key=lambda found: (statistics.median(run.day for run in found), found[0].run_id),
+    )
+    dated = [
+        run.run_id
+        for found in whole
+        for run in sorted(found, key=lambda run: (run.boot_s, run.run_id))
+    ]
     first = sorted(ranks, key=lambda run_id: ranks[run_id])
     return [*first, *(run_id for run_id in dated if run_id not in ranks)]

@@ -25,13 +25,19 @@ class ReferenceBounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def beyond(self, value: float) -> bool:
         """Whether a value is outside. NaN is, because no comparison with it is true."""
-        return not ((self.low is None or value >= self.low) and (self.high is None or value <= self.high))
+        return not (
+            (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        )
 
     def words(self, unit: str) -> str:
         """As people read it: `>= 5 W`."""
         if self.low is not None and self.high is not None:
             return f"{number(self.low)} .. {quantity(self.high, unit)}"
-        return f">= {quantity(self.low, unit)}" if self.low is not None else f"<= {quantity(self.high or 0.0, unit)}"
+        return (
+            f">= {quantity(self.low, unit)}"
+            if self.low is not None
+            else f"<= {quantity(self.high or 0.0, unit)}"
+        )
 
 
 class Level(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,7 +129,11 @@ def basis(past: Reference, unit: str) -> str:
     parts = []
     if past.level is not None:
         one = past.level
-        text = f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed" if one.deviation else ""
+        text = (
+            f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed"
+            if one.deviation
+            else ""
+        )
         parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{text}")
     if past.first is not None:
         parts.append(f"{describe_first_nights(past.first)} {quantity(past.first.middle, unit)}")
@@ -139,7 +149,11 @@ def describe_first_nights(first: FirstNights) -> str:
         if first.baseline
         else f"first {nights(first.nights)} from {date(first.day)} on"
     )
-    return f"{named} and {nights(first.nights - 1)} after it" if first.baseline and first.nights > 1 else named
+    return (
+        f"{named} and {nights(first.nights - 1)} after it"
+        if first.baseline and first.nights > 1
+        else named
+    )
 
 
 def nights(count: int) -> str:

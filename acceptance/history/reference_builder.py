@@ -63,11 +63,15 @@ def build_reference(
     """
     every = [one for one in nights if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
-    has_baseline = baseline is not None and baseline_day is not None and math.isfinite(baseline) and held
+    has_baseline = (
+        baseline is not None and baseline_day is not None and math.isfinite(baseline) and held
+    )
     if has_baseline:
         assert baseline is not None
         assert baseline_day is not None
-        every.insert(0, NightValue(baseline_day, baseline))  # whatever that night said of it: it was accepted
+        every.insert(
+            0, NightValue(baseline_day, baseline)
+        )  # whatever that night said of it: it was accepted
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
         return _counter_reference(known, every, rule.rate, rule.constants, today)
@@ -83,7 +87,11 @@ def build_reference(
         decides and len(inside) >= 2 * rules.nights.recent
     ):  # else the first nights are the last ones as well
         first = _first(inside, level, rule, baseline=has_baseline)
-    slope, grown = (_slope(recent, level, rule), _noise_growth(recent, rule)) if level is not None else (None, None)
+    slope, grown = (
+        (_slope(recent, level, rule), _noise_growth(recent, rule))
+        if level is not None
+        else (None, None)
+    )
     if level is None and first is None:
         return None
     if slope is None and grown is None and _limit_is_tighter(level, first, rule):
@@ -116,15 +124,23 @@ def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
     return Level(
-        _round_figure(middle), count, _round_figure(deviation), step.factor, _bounds(middle, allowed, rule.worse)
+        _round_figure(middle),
+        count,
+        _round_figure(deviation),
+        step.factor,
+        _bounds(middle, allowed, rule.worse),
     )
 
 
-def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool) -> FirstNights:
+def _first(
+    inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
+) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
-    allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    allowed = (
+        rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    )
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
     return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
@@ -156,11 +172,19 @@ def _noise_growth(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth 
     middle = _median(early)
     before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
     now = _spread(late, _median(late))
-    return NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent) if now > rules.ratio * before else None
+    return (
+        NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent)
+        if now > rules.ratio * before
+        else None
+    )
 
 
 def _counter_reference(
-    known: Sequence[NightValue], every: Sequence[NightValue], rate: Rate, rules: Constants, today: float
+    known: Sequence[NightValue],
+    every: Sequence[NightValue],
+    rate: Rate,
+    rules: Constants,
+    today: float,
 ) -> Reference | None:
     """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
     if not known:
@@ -170,13 +194,17 @@ def _counter_reference(
     # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set back, and no day passed.
     past = [one for one in known if one.day <= today]
     days = list(accumulate((one.day for one in past), max))
-    place = max((index for index, day in enumerate(days) if day <= today - rate.over_days), default=0)
+    place = max(
+        (index for index, day in enumerate(days) if day <= today - rate.over_days), default=0
+    )
     ago = today - days[place]
     allowed = rate.step + rate.per_day * max(ago, 1.0)
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
     counter = CounterReference(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
-    return Reference(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
+    return Reference(
+        True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter
+    )
 
 
 def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:

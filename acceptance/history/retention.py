@@ -19,7 +19,9 @@ from acceptance.history import errors
 from acceptance.history.store import Store, StoredNight
 from acceptance.journal import reader, run_folder, segment
 
-_WITNESSES = 3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
+_WITNESSES = (
+    3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
+)
 REMOVED = "removed"  # beside the database: what is on its way out is no run any more, whoever dies while it goes
 
 
@@ -54,7 +56,11 @@ def prune(
             return PruneResult((), 0, 0)
         stay = {*never, nights[-1].run_id, *_latest(out)}
         old = (set(_older(nights, today, keep_days)) if keep_days is not None else set()) - stay
-        sizes = {one.run_id: _size(out / str(one.folder)) for one in nights if _is_run(out, one, machine_id)}
+        sizes = {
+            one.run_id: _size(out / str(one.folder))
+            for one in nights
+            if _is_run(out, one, machine_id)
+        }
         going = [run_id for run_id in sizes if run_id in old]
         left = sum(sizes.values()) - sum(sizes[run_id] for run_id in going)
         for run_id in sizes if keep_bytes is not None else ():
@@ -64,7 +70,9 @@ def prune(
         folders = {one.run_id: str(one.folder) for one in nights}
         for run_id in going:
             _remove(store, out / folders[run_id], run_id)
-        return PruneResult(tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left)
+        return PruneResult(
+            tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left
+        )
 
 
 def _older(nights: Sequence[StoredNight], today: float, days: float) -> Iterator[str]:
@@ -86,7 +94,11 @@ def _latest(out: Path) -> Iterator[str]:
 
 def _is_run(out: Path, night: StoredNight, machine_id: str) -> bool:
     """Whether the folder of a night is there, and is that run of this machine, and closed."""
-    if night.folder is None or Path(night.folder).name != night.folder or (out / night.folder).is_symlink():
+    if (
+        night.folder is None
+        or Path(night.folder).name != night.folder
+        or (out / night.folder).is_symlink()
+    ):
         return False
     try:
         _, first = reader.read_first_record(out / night.folder)
@@ -103,7 +115,11 @@ def _is_run(out: Path, night: StoredNight, machine_id: str) -> bool:
 
 def _size(folder: Path) -> int:
     """Bytes on the disk of everything below a folder."""
-    return sum((Path(place) / name).lstat().st_blocks * 512 for place, _, names in os.walk(folder) for name in names)
+    return sum(
+        (Path(place) / name).lstat().st_blocks * 512
+        for place, _, names in os.walk(folder)
+        for name in names
+    )
 
 
 def _remove(store: Store, folder: Path, run_id: str) -> None:
@@ -124,13 +140,17 @@ def _finish(store: Store) -> None:
 def _forget(store: Store, old: Collection[str]) -> int:
     """Remove the figures of these nights; the nights stay, as links of a chain. How many had any."""
     with store.transaction() as connection:
-        rows = connection.execute("SELECT seq, run_id FROM night WHERE NOT pruned ORDER BY seq").fetchall()
+        rows = connection.execute(
+            "SELECT seq, run_id FROM night WHERE NOT pruned ORDER BY seq"
+        ).fetchall()
         gone = [(seq,) for seq, run_id in rows if run_id in old]
         connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone (seq INTEGER PRIMARY KEY)")
         connection.execute("DELETE FROM gone")
         connection.executemany("INSERT INTO gone VALUES (?)", gone)
         connection.execute("DELETE FROM figure WHERE night IN (SELECT seq FROM gone)")
-        connection.execute("DELETE FROM line WHERE NOT EXISTS (SELECT 1 FROM figure WHERE figure.line = line.id)")
+        connection.execute(
+            "DELETE FROM line WHERE NOT EXISTS (SELECT 1 FROM figure WHERE figure.line = line.id)"
+        )
         connection.execute("UPDATE night SET pruned = 1 WHERE seq IN (SELECT seq FROM gone)")
     if gone:
         # As a script: `execute` would take one step of it, and one step frees one page.

@@ -77,14 +77,19 @@ class OldHistory:
         if path is not None:
             with contextlib.suppress(sqlite3.Error, NotRegular):
                 location.require_files(path)
-                connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+                connection = sqlite3.connect(
+                    f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
+                )
         return cls(connection, machine_id)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -94,7 +99,9 @@ class OldHistory:
         """Whether anything could not be read."""
         if not self._lost:
             return ()
-        return ("not all of the old file could be read: of nights whose run folder is gone, values may be missing",)
+        return (
+            "not all of the old file could be read: of nights whose run folder is gone, values may be missing",
+        )
 
     def night(self, run_id: str) -> Night | None:
         """A night by its run, as far as it can be read; None where nothing of it can."""
@@ -104,7 +111,9 @@ class OldHistory:
         )
         for row in self._rows(query, run_id):
             with contextlib.suppress(ValueError, TypeError, msgspec.ValidationError):
-                made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
+                made = msgspec.convert(
+                    (run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row
+                )
                 return self._night_from_row(made, self._measurements_of(row[0]))
             self._lost = True
         return None
@@ -122,9 +131,13 @@ class OldHistory:
             for number, line in self._lines.items():
                 query = "SELECT night, value, again, flags FROM figure WHERE line = ? AND night >= ? AND night < ?"
                 for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
-                    if isinstance(flags, int) and all(isinstance(one, float | None) for one in (value, again)):
+                    if isinstance(flags, int) and all(
+                        isinstance(one, float | None) for one in (value, again)
+                    ):
                         bits = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
-                        self._figures.setdefault(night, []).append(NightMeasurement(line, value, again, *bits))
+                        self._figures.setdefault(night, []).append(
+                            NightMeasurement(line, value, again, *bits)
+                        )
                     else:
                         self._lost = True
         return tuple(self._figures.get(seq, ()))

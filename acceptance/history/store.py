@@ -47,22 +47,32 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def schema_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> int:
+def schema_version(
+    connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]
+) -> int:
     """The version of a file; 0 of one in which there is nothing yet.
 
     Raises DamagedHistory for another program's database, HistoryError for one of a later version.
     """
     owner, found, tables = (
         connection.execute(query).fetchone()[0]
-        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
     )
     if not tables and not owner:
         return 0
     if owner != APPLICATION or not isinstance(found, int) or found < 1:
-        raise DamagedHistory(f"{path}: is another program's database: move it away, then start again")
+        raise DamagedHistory(
+            f"{path}: is another program's database: move it away, then start again"
+        )
     if found > len(steps):
         newer = f"is of version {found}, newer than this rigproof knows ({len(steps)})"
-        raise HistoryError(f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is")
+        raise HistoryError(
+            f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is"
+        )
     return found
 
 
@@ -83,7 +93,9 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence
             connection.execute("ROLLBACK")
 
 
-BUSY_S = 20.0  # how long another writer is waited for; a night is written in a hundredth of a second
+BUSY_S = (
+    20.0  # how long another writer is waited for; a night is written in a hundredth of a second
+)
 OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
 
 
@@ -117,21 +129,30 @@ class Store:
         self.connection = connection
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, locked: bool = False) -> Self:
+    def open(
+        cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, locked: bool = False
+    ) -> Self:
         """Open a machine's history to write; it is made where there is none, and brought to this version.
 
         `locked` says that the caller holds the `history_lock` of its folder.
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with errors.history_errors(path), contextlib.nullcontext() if locked else history_lock(path.parent):
+        with (
+            errors.history_errors(path),
+            contextlib.nullcontext() if locked else history_lock(path.parent),
+        ):
             location.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema_version(connection, path, steps) == 0:
-                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned is given back to the disk
+                    connection.execute(
+                        "PRAGMA auto_vacuum = INCREMENTAL"
+                    )  # what is pruned is given back to the disk
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
-                    text = f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
+                    text = (
+                        f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
+                    )
                     raise HistoryError(f"{path}: {text}: give a folder on a local disk with --out")
                 # A night is on the disk before its folder may be pruned, or the next one is held against it; it is one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
@@ -145,7 +166,9 @@ class Store:
     def view(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS) -> Self:
         """Open a history to read alone, in a folder that may be read-only. Raises HistoryError, also where there is none."""
         if not path.exists():
-            raise HistoryError(f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs")
+            raise HistoryError(
+                f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs"
+            )
         # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
@@ -157,7 +180,9 @@ class Store:
                 found = schema_version(connection, path, steps)
                 if found != len(steps):
                     older = f"is of version {found}, older than this rigproof reads ({len(steps)})"
-                    raise HistoryError(f"{path}: {older}: run this once as a user who may write there")
+                    raise HistoryError(
+                        f"{path}: {older}: run this once as a user who may write there"
+                    )
             except BaseException:
                 connection.close()
                 raise
@@ -167,7 +192,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -214,8 +242,22 @@ class Store:
         """
         with self.transaction() as connection:
             era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
-            parts = _id(connection, "parts", "identities", json.dumps(dict(sorted(night.identities.items()))))
-            row = (night.run_id, folder, night.utc, night.day, night.seconds, night.profile, night.scope, night.verdict)
+            parts = _id(
+                connection,
+                "parts",
+                "identities",
+                json.dumps(dict(sorted(night.identities.items()))),
+            )
+            row = (
+                night.run_id,
+                folder,
+                night.utc,
+                night.day,
+                night.seconds,
+                night.profile,
+                night.scope,
+                night.verdict,
+            )
             reported = msgspec.json.encode(night.told).decode() if night.told else None
             more = (night.virtual, night.postponed, night.apart, era, parts, reported)
             done = connection.execute(
@@ -226,7 +268,10 @@ class Store:
             if done.rowcount != 1:
                 return False
             seq = done.lastrowid
-            rows = [(_line(connection, one), seq, one.value, one.again, _flags(one)) for one in night.figures]
+            rows = [
+                (_line(connection, one), seq, one.value, one.again, _flags(one))
+                for one in night.figures
+            ]
             connection.executemany("INSERT INTO figure VALUES (?, ?, ?, ?, ?)", rows)
         return True
 
@@ -262,7 +307,9 @@ def era_of(facts: Any, path: Path) -> Era:
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
-        raise errors.DamagedHistory(f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}") from error
+        raise errors.DamagedHistory(
+            f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}"
+        ) from error
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:
@@ -273,18 +320,39 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
     names = ", ".join((column, *more))
     marks = ", ".join("?" * (1 + len(more)))
     return int(
-        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (value, *more.values())).lastrowid or 0
+        connection.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", (value, *more.values())
+        ).lastrowid
+        or 0
     )
 
 
 def _stored_night(row: Sequence[Any]) -> StoredNight:
     seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, *words = row
     virtual, postponed, pruned = map(bool, words)
-    return StoredNight(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)
+    return StoredNight(
+        seq,
+        run_id,
+        folder,
+        utc,
+        day,
+        seconds,
+        profile,
+        verdict,
+        apart,
+        era,
+        virtual,
+        postponed,
+        pruned,
+    )
 
 
 def _flags(measurement: NightMeasurement) -> int:
-    return OUTSIDE * measurement.outside | UNSTEADY * measurement.unsteady | FAILED * measurement.failed
+    return (
+        OUTSIDE * measurement.outside
+        | UNSTEADY * measurement.unsteady
+        | FAILED * measurement.failed
+    )
 
 
 def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
@@ -296,5 +364,7 @@ def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
     ).fetchone()
     if found:
         return int(found[0])
-    made = "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
+    made = (
+        "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
+    )
     return int(connection.execute(made, names).lastrowid or 0)

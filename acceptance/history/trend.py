@@ -11,9 +11,7 @@ from typing import Literal, NamedTuple
 
 from acceptance.history.noise import NoiseBook, Spread
 
-RECENT = (
-    7  # nights whose median is set beside that of the nights before: a week, so that one night does not make a trend
-)
+RECENT = 7  # nights whose median is set beside that of the nights before: a week, so that one night does not make a trend
 
 TrendDirection = Literal["up", "down", "level"]
 
@@ -69,7 +67,9 @@ class Summary:
 def usual_values(points: Sequence[TrendPoint]) -> list[float]:
     """The values of the nights of the last era that are a measure for others, without those that were outside."""
     era = points[-1].era if points else None
-    return [point.value for point in points if point.era == era and point.held and not point.outside]
+    return [
+        point.value for point in points if point.era == era and point.held and not point.outside
+    ]
 
 
 def split_recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
@@ -89,7 +89,9 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
         outside=sum(point.outside for point in points),
         last=points[-1].value if points else None,
         median=middle,
-        deviation=statistics.median(abs(value - middle) for value in values) if middle is not None else None,
+        deviation=statistics.median(abs(value - middle) for value in values)
+        if middle is not None
+        else None,
     )
     before, after = split_recent(points)
     if len(before) < RECENT:
@@ -99,7 +101,15 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
     return Summary(
-        result.nights, result.outside, result.last, result.median, result.deviation, was, change, times, trend
+        result.nights,
+        result.outside,
+        result.last,
+        result.median,
+        result.deviation,
+        was,
+        change,
+        times,
+        trend,
     )
 
 
@@ -155,7 +165,9 @@ class TrendReport:
     def largest_changes(self) -> tuple[TrendRow, ...]:
         """The courses whose last nights lie further from those before than noise explains, the furthest first; MAX_CHANGES of them."""
         found = [
-            (row.summary.times, row) for row in self.rows if row.comparable and row.summary.trend in ("up", "down")
+            (row.summary.times, row)
+            for row in self.rows
+            if row.comparable and row.summary.trend in ("up", "down")
         ]
         return tuple(row for _, row in sorted(found, key=itemgetter(0), reverse=True)[:MAX_CHANGES])
 
@@ -180,11 +192,17 @@ def row(
     )
 
 
-def _era_starts(eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]) -> tuple[tuple[int, Changes], ...]:
+def _era_starts(
+    eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]
+) -> tuple[tuple[int, Changes], ...]:
     pairs = enumerate(pairwise(eras), start=1)
-    return tuple((place, _changes(facts[was], facts[now])) for place, (was, now) in pairs if was != now)
+    return tuple(
+        (place, _changes(facts[was], facts[now])) for place, (was, now) in pairs if was != now
+    )
 
 
 def _changes(was: Mapping[str, str], now: Mapping[str, str]) -> Changes:
     names = sorted({*was, *now})
-    return tuple((name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name))
+    return tuple(
+        (name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name)
+    )

@@ -12,14 +12,27 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_DATA = ("causes", "changes.toml", "drift.toml", "events", "machines", "models", "noise.toml", "profiles.toml")
+_DATA = (
+    "causes",
+    "changes.toml",
+    "drift.toml",
+    "events",
+    "machines",
+    "models",
+    "noise.toml",
+    "profiles.toml",
+)
 
 
 def _files() -> Iterator[tuple[str, Path]]:
     for path in _PACKAGE.rglob("*"):
         relative = path.relative_to(_PACKAGE)
         # Python writes its caches while we look, under names of the moment.
-        if path.is_file() and "__pycache__" not in relative.parts and relative.parts[0] != "_fixtures":
+        if (
+            path.is_file()
+            and "__pycache__" not in relative.parts
+            and relative.parts[0] != "_fixtures"
+        ):
             yield f"acceptance/{relative.as_posix()}", path
     for name in _DATA:
         place = resources.locate(name)
@@ -43,10 +56,19 @@ def commit() -> str | None:
     if not (_PACKAGE.parent / ".git").exists():
         return None
     deadline = Deadline.after(5.0)
-    git = ["git", "--no-optional-locks", "-c", f"safe.directory={_PACKAGE.parent}", "-C", str(_PACKAGE.parent)]
+    git = [
+        "git",
+        "--no-optional-locks",
+        "-c",
+        f"safe.directory={_PACKAGE.parent}",
+        "-C",
+        str(_PACKAGE.parent),
+    ]
     try:
         head = command.run([*git, "rev-parse", "HEAD"], deadline=deadline)
-        status = command.run([*git, "status", "--porcelain", "--untracked-files=no"], deadline=deadline)
+        status = command.run(
+            [*git, "status", "--porcelain", "--untracked-files=no"], deadline=deadline
+        )
     except command.CommandError:
         return None
     if head.returncode != 0 or status.returncode != 0:

@@ -50,7 +50,9 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
     Raises JournalError when the folder holds no run, or a segment cannot be read.
     """
     if not (run_dir / SUPERVISOR).exists():
-        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
+        raise NoRun(
+            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest"
+        )
     names = sorted(path.name for path in run_dir.glob("journal-*.jsonl"))
     ordered = [SUPERVISOR, *sorted(names, key=lambda name: name.startswith(CLOSING))]
     if telemetry:
@@ -75,7 +77,9 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
             dated = msgspec.structs.replace(entry, boot=boot)
             merged.append(((boot, entry.boot_s, place, entry.seq), dated))
     merged.sort(key=lambda pair: pair[0])
-    return Journal(run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id)
+    return Journal(
+        run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id
+    )
 
 
 def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
@@ -85,7 +89,9 @@ def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
     """
     path = run_dir / SUPERVISOR
     if not path.exists():
-        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
+        raise NoRun(
+            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest"
+        )
     try:
         with regular_file.open_read(path, most_bytes(path)) as file:
             lines = regular_file.lines(file, path)

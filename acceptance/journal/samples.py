@@ -59,7 +59,9 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)
                     if look.seq != due:
-                        words = f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        words = (
+                            f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        )
                         raise JournalError(f"{path}: {words}")
                     yield look
                 due += 1
@@ -78,10 +80,16 @@ def sample_from_entry(entry: Entry) -> TimedSample | None:
         return None
     values, low, high = map(_readings, (body.values, body.low, body.high))
     return TimedSample(
-        entry.seq, entry.boot_s, GpuSample(values or GpuReadings(), body.span_s, low, high, body.component)
+        entry.seq,
+        entry.boot_s,
+        GpuSample(values or GpuReadings(), body.span_s, low, high, body.component),
     )
 
 
 def _readings(values: dict[str, float] | None) -> GpuReadings | None:
     known = GpuReadings.__struct_fields__
-    return None if values is None else GpuReadings(**{name: value for name, value in values.items() if name in known})
+    return (
+        None
+        if values is None
+        else GpuReadings(**{name: value for name, value in values.items() if name in known})
+    )

@@ -22,7 +22,10 @@ from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skip
 from acceptance.journal import clock
 
 VERSION = 1
-UNDECODABLE = (ValueError, RecursionError)  # msgspec: malformed, of another shape, no UTF-8; nested without end
+UNDECODABLE = (
+    ValueError,
+    RecursionError,
+)  # msgspec: malformed, of another shape, no UTF-8; nested without end
 # What may be lost to a power cut without changing what the run proves: the next record that does matter carries them along.
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
@@ -84,7 +87,11 @@ def _numbers(body: Body) -> Iterator[tuple[str, float]]:
             yield from readings.items()
     elif isinstance(body, Table):
         cells = (cell for row in body.rows for cell in row)
-        yield from ((f"a cell of the table {body.name}", cell) for cell in cells if not isinstance(cell, str))
+        yield from (
+            (f"a cell of the table {body.name}", cell)
+            for cell in cells
+            if not isinstance(cell, str)
+        )
 
 
 class Writer:
@@ -96,10 +103,14 @@ class Writer:
         self._before = (0, -1)
         self._pending = 0
         self._broken = False
-        head = SegmentHead(VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root))
+        head = SegmentHead(
+            VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root)
+        )
         try:
             # Exclusive: a segment has one writer, and nothing is ever written into what another one left.
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
+            )
         except OSError as error:
             raise self._unwritten(error) from error
         try:
@@ -152,7 +163,10 @@ class Writer:
             if not math.isfinite(value):
                 raise ValueError(f"{name} is {value}: JSON has no such number")
         boot_s, utc = clock.boot_s(), clock.utc()
-        self._put(lambda seq: encoded(SegmentLine(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
+        self._put(
+            lambda seq: encoded(SegmentLine(seq, boot_s, utc, body)),
+            sync=not isinstance(body, _LAZY),
+        )
 
     def sync(self) -> None:
         """Bring everything written so far to the disk."""
@@ -170,7 +184,10 @@ class Writer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -192,7 +209,11 @@ def unreadable_segment(path: Path, error: OSError) -> JournalError:
 
 def most_bytes(path: Path) -> int:
     """How large a segment of this name may be; telemetry goes on for as long as the run does."""
-    return regular_file.TELEMETRY_BYTES if path.name.startswith("telemetry") else regular_file.SEGMENT_BYTES
+    return (
+        regular_file.TELEMETRY_BYTES
+        if path.name.startswith("telemetry")
+        else regular_file.SEGMENT_BYTES
+    )
 
 
 def read_segment(path: Path) -> Segment:
@@ -230,7 +251,11 @@ def head_of(path: Path, line: bytes) -> SegmentHead:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may look otherwise
             newer = f"format {version}, newer than this rigproof reads ({VERSION})"
-            raise JournalError(f"{path}, line 1: written in {newer}: install a newer rigproof to read it")
+            raise JournalError(
+                f"{path}, line 1: written in {newer}: install a newer rigproof to read it"
+            )
         return msgspec.json.decode(line, type=SegmentHead)
     except UNDECODABLE as error:
-        raise JournalError(f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}") from error
+        raise JournalError(
+            f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}"
+        ) from error

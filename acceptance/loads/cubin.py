@@ -29,7 +29,9 @@ def source(name: str) -> str:
 def _require_success(code: Any, what: str) -> None:
     """Raise CardError unless NVRTC or the driver says that it went well (0)."""
     if int(code) != 0:
-        raise CardError(f"{what} said {getattr(code, 'name', code)}: is this driver new enough for torch's CUDA?")
+        raise CardError(
+            f"{what} said {getattr(code, 'name', code)}: is this driver new enough for torch's CUDA?"
+        )
 
 
 def target(capability: tuple[int, int], known: Sequence[int]) -> int:
@@ -40,7 +42,11 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
     """
     major, minor = capability
     own = 10 * major + minor
-    fit = [one for one in known if one == own or (one // 10 == major and one < own and one not in _TEGRA)]
+    fit = [
+        one
+        for one in known
+        if one == own or (one // 10 == major and one < own and one not in _TEGRA)
+    ]
     if not fit:
         newest = max(known, default=0)
         text = f"NVRTC knows architectures up to sm_{newest} and none for compute capability {major}.{minor}"
@@ -60,7 +66,9 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
     _require_success(code, "NVRTC")
     architecture = target(capability, known)
     cubin: bytes
-    code, program = nvrtc.nvrtcCreateProgram(source(name).encode(), f"{name}.cu".encode(), 0, [], [])
+    code, program = nvrtc.nvrtcCreateProgram(
+        source(name).encode(), f"{name}.cu".encode(), 0, [], []
+    )
     _require_success(code, "NVRTC")
     try:
         options = [f"--gpu-architecture=sm_{architecture}".encode(), b"--std=c++17"]
@@ -94,7 +102,9 @@ class Kernels:
         self._driver = driver
         self.multiprocessors = int(torch.cuda.get_device_properties(device).multi_processor_count)
         with torch.cuda.device(device):
-            code, self._module = driver.cuModuleLoadData(compile_cubin(name, torch.cuda.get_device_capability(device)))
+            code, self._module = driver.cuModuleLoadData(
+                compile_cubin(name, torch.cuda.get_device_capability(device))
+            )
         _require_success(code, "the driver")
         self._functions: dict[str, Any] = {}
 
@@ -107,11 +117,23 @@ class Kernels:
         import torch
 
         if name not in self._functions:
-            code, self._functions[name] = self._driver.cuModuleGetFunction(self._module, name.encode())
+            code, self._functions[name] = self._driver.cuModuleGetFunction(
+                self._module, name.encode()
+            )
             _require_success(code, "the driver")
         places = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         stream = torch.cuda.current_stream().cuda_stream
         (code,) = self._driver.cuLaunchKernel(
-            self._functions[name], blocks, 1, 1, threads, 1, 1, 0, stream, ctypes.addressof(places), 0
+            self._functions[name],
+            blocks,
+            1,
+            1,
+            threads,
+            1,
+            1,
+            0,
+            stream,
+            ctypes.addressof(places),
+            0,
         )
         _require_success(code, "the driver")

@@ -73,7 +73,9 @@ def whole_numbers(matrix: Matrix) -> Whole:
 
 def multiply_exact(matrix: Matrix, right: Whole) -> Whole:
     """matrix @ right in integers modulo 2**64; matrix n x n of whole numbers in floating point, right n x k."""
-    return np.concatenate([whole_numbers(matrix[row : row + _BLOCK]) @ right for row in range(0, len(matrix), _BLOCK)])
+    return np.concatenate(
+        [whole_numbers(matrix[row : row + _BLOCK]) @ right for row in range(0, len(matrix), _BLOCK)]
+    )
 
 
 def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
@@ -90,10 +92,16 @@ def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
             "found": "elements that no sum of these products can be",
             "elements": len(wrong),
             "nan": int(np.isnan(c).sum()),
-            "first": [{"index": [int(i), int(j)], "got": repr(c[i, j].item())} for i, j in wrong[:_LISTED]],
+            "first": [
+                {"index": [int(i), int(j)], "got": repr(c[i, j].item())} for i, j in wrong[:_LISTED]
+            ],
         }
-    vectors = np.frombuffer(os.urandom(8 * size * VECTORS), dtype=np.uint64).reshape(size, VECTORS) | np.uint64(1)
-    rows = np.flatnonzero((multiply_exact(c, vectors) != multiply_exact(a, multiply_exact(b, vectors))).any(axis=1))
+    vectors = np.frombuffer(os.urandom(8 * size * VECTORS), dtype=np.uint64).reshape(
+        size, VECTORS
+    ) | np.uint64(1)
+    rows = np.flatnonzero(
+        (multiply_exact(c, vectors) != multiply_exact(a, multiply_exact(b, vectors))).any(axis=1)
+    )
     if rows.size:
         return {
             "found": "rows that fail the integer check",

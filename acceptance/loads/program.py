@@ -13,7 +13,11 @@ from acceptance.loads.card import CardError
 
 
 def run_guarded(
-    name: str, work: Callable[[], None], *, strays: Sequence[str] = (), errors: tuple[type[Exception], ...] = ()
+    name: str,
+    work: Callable[[], None],
+    *,
+    strays: Sequence[str] = (),
+    errors: tuple[type[Exception], ...] = (),
 ) -> int:
     """Do the work of the load `name`; the exit status: 0, or 1 after one sentence on standard error.
 
@@ -23,7 +27,13 @@ def run_guarded(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for stray in strays:
         os.environ.pop(stray, None)
-    reported: tuple[type[Exception], ...] = (CardError, RuntimeError, ValueError, MemoryError, *errors)
+    reported: tuple[type[Exception], ...] = (
+        CardError,
+        RuntimeError,
+        ValueError,
+        MemoryError,
+        *errors,
+    )
     try:
         work()
     except reported as error:

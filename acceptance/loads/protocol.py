@@ -21,9 +21,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-UNITS = frozenset({"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"})
+UNITS = frozenset(
+    {"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"}
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_COMPONENT = re.compile(r"[!-~]+")  # printable ASCII without spaces: it becomes a key in the journal and in JUnit
+_COMPONENT = re.compile(
+    r"[!-~]+"
+)  # printable ASCII without spaces: it becomes a key in the journal and in JUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,11 @@ class LoadTable:
 
 def reading(record: dict[str, Any]) -> LoadReading:
     """The reading of a line that has exactly its keys."""
-    name, unit, component = _name(record["reading"]), text(record["unit"]), text(record["component"])
+    name, unit, component = (
+        _name(record["reading"]),
+        text(record["unit"]),
+        text(record["component"]),
+    )
     if unit not in UNITS:
         raise ValueError(f"the unit {unit!r} is not one of {', '.join(sorted(UNITS))}")
     return LoadReading(name, unit, _component(component), number(record["value"]))
@@ -64,7 +72,9 @@ def reading(record: dict[str, Any]) -> LoadReading:
 
 def absence(record: dict[str, Any]) -> Absence:
     """The absence of a line that has exactly its keys."""
-    return Absence(_name(record["absent"]), _component(text(record["component"])), text(record["reason"]))
+    return Absence(
+        _name(record["absent"]), _component(text(record["component"])), text(record["reason"])
+    )
 
 
 def table(record: dict[str, Any]) -> LoadTable:
@@ -172,10 +182,20 @@ class _Evidence:
 
     def add(self, record: dict[str, Any]) -> None:
         """Take the line of one; a reading that is there cannot be absent."""
-        one = reading(record) if "reading" in record else absence(record) if "absent" in record else table(record)
+        one = (
+            reading(record)
+            if "reading" in record
+            else absence(record)
+            if "absent" in record
+            else table(record)
+        )
         key = ("table", one.name) if isinstance(one, LoadTable) else (one.name, one.component)
         if key in self.found:
-            what = f"the table {one.name}" if isinstance(one, LoadTable) else f"{one.name} of {one.component}"
+            what = (
+                f"the table {one.name}"
+                if isinstance(one, LoadTable)
+                else f"{one.name} of {one.component}"
+            )
             raise ValueError(f"{what} comes twice")
         self.found[key] = one
 
@@ -208,7 +228,9 @@ class Output:
         """A reading that was asked for and that this hardware does not have, with the reason."""
         self._proof({"absent": name, "component": component, "reason": reason})
 
-    def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
+    def table(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]
+    ) -> None:
         """Figures that belong together: at least one row, and a cell for each column."""
         self._proof({"table": name, "columns": list(columns), "rows": [list(row) for row in rows]})
 
@@ -262,7 +284,9 @@ def parse(output: str) -> LoadOutput:
             else:
                 _end(record, len(evidence.found))
                 if index != len(lines) - 1:
-                    raise ProtocolError(f"the load printed after its end: {_quote(lines[index + 1])}")
+                    raise ProtocolError(
+                        f"the load printed after its end: {_quote(lines[index + 1])}"
+                    )
                 found = evidence.found.values()
                 return LoadOutput(
                     load,
@@ -274,8 +298,12 @@ def parse(output: str) -> LoadOutput:
                     tuple(one for one in found if isinstance(one, Absence)),
                 )
         except ValueError as error:
-            raise ProtocolError(f"a line of the load's output cannot be used, {error}: {_quote(line)}") from None
-    raise ProtocolError(f"the load's output ends without its end line; the last line is {_quote(lines[-1])}")
+            raise ProtocolError(
+                f"a line of the load's output cannot be used, {error}: {_quote(line)}"
+            ) from None
+    raise ProtocolError(
+        f"the load's output ends without its end line; the last line is {_quote(lines[-1])}"
+    )
 
 
 def salvage(output: str) -> tuple[dict[str, Any], ...]:
@@ -298,7 +326,9 @@ def salvage(output: str) -> tuple[dict[str, Any], ...]:
 def _hello(line: str) -> tuple[str, dict[str, Any]]:
     record = _record(line)
     if "rigproof_load" not in record:
-        raise ProtocolError(f"the load's output does not begin with its hello line but with {_quote(line)}")
+        raise ProtocolError(
+            f"the load's output does not begin with its hello line but with {_quote(line)}"
+        )
     version = record["rigproof_load"]
     if type(version) is not int or version != VERSION:
         raise ProtocolError(
@@ -310,7 +340,9 @@ def _hello(line: str) -> tuple[str, dict[str, Any]]:
         if not isinstance(parameters, dict):
             raise ValueError("its parameters are not an object")
     except ValueError as error:
-        raise ProtocolError(f"the load's hello line cannot be used, {error}: {_quote(line)}") from None
+        raise ProtocolError(
+            f"the load's hello line cannot be used, {error}: {_quote(line)}"
+        ) from None
     return name, parameters
 
 
@@ -328,7 +360,9 @@ def _record(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        raise ProtocolError(f"a line of the load's output is not one whole JSON object: {_quote(line)}")
+        raise ProtocolError(
+            f"a line of the load's output is not one whole JSON object: {_quote(line)}"
+        )
     return record
 
 

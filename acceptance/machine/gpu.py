@@ -31,12 +31,26 @@ def gpus(inventory: Inventory) -> tuple[Gpu, ...]:
 
     Named gpu0, gpu1, ... Parts cut out of a GPU by SR-IOV are not counted beside it.
     """
-    known = {device.pci_address: device for device in inventory.nvml.devices if device.pci_address is not None}
-    due = [function for function in inventory.pci if function.is_display and not function.is_virtual_function]
-    return tuple(_gpu(number, function, known.get(function.address)) for number, function in enumerate(due))
+    known = {
+        device.pci_address: device
+        for device in inventory.nvml.devices
+        if device.pci_address is not None
+    }
+    due = [
+        function
+        for function in inventory.pci
+        if function.is_display and not function.is_virtual_function
+    ]
+    return tuple(
+        _gpu(number, function, known.get(function.address)) for number, function in enumerate(due)
+    )
 
 
-def _gpu(number: int, function: machine_inventory.PciFunction, device: machine_inventory.NvmlDevice | None) -> Gpu:
+def _gpu(
+    number: int,
+    function: machine_inventory.PciFunction,
+    device: machine_inventory.NvmlDevice | None,
+) -> Gpu:
     return Gpu(
         name=f"gpu{number}",
         pci_address=function.address,

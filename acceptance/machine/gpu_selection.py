@@ -57,10 +57,15 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[str]) -> str:
         if name in every:
             return name
         raise SelectionError(f"--gpus {word}: there is no {name}: this machine has {_all(every)}")
-    known = [gpu for gpu in gpus if gpu.uuid is not None and gpu.uuid.lower().startswith(word.lower())]
+    known = [
+        gpu for gpu in gpus if gpu.uuid is not None and gpu.uuid.lower().startswith(word.lower())
+    ]
     if len(known) == 1 and len(word) > len("GPU-"):
         return known[0].name
-    uuids = ", ".join(f"{gpu.name} {gpu.uuid}" for gpu in gpus if gpu.uuid is not None) or "no GPU tells its UUID"
+    uuids = (
+        ", ".join(f"{gpu.name} {gpu.uuid}" for gpu in gpus if gpu.uuid is not None)
+        or "no GPU tells its UUID"
+    )
     why = "more than one GPU begins so" if len(known) > 1 else "no GPU has this index or UUID"
     raise SelectionError(f"--gpus {word}: {why}: {uuids}")
 

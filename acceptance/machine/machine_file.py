@@ -106,7 +106,9 @@ class DeclaredGpuPair(Strict, frozen=True):
     """
 
     between: tuple[_GpuNumber, _GpuNumber]
-    path: Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None = None
+    path: (
+        Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None
+    ) = None
     p2p: bool | None = None
 
 
@@ -181,7 +183,10 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     """What types cannot say."""
     if (count := machine.gpu_count() or 0) > MOST_GPUS:
         key: KeyPath = ["gpus"] if machine.gpus is not None else ["gpu"]
-        yield key, f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it"
+        yield (
+            key,
+            f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it",
+        )
     places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
     for index, row in enumerate(machine.limit):
         key = ["limit", index]
@@ -194,9 +199,14 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
                 text = f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever below 0"
                 cure = "give the least that is accepted, or leave it out where high alone is meant"
-                yield [*key, bound], f"{spell(key)} for {row.measurement}: {text}, so it could never fail: {cure}"
+                yield (
+                    [*key, bound],
+                    f"{spell(key)} for {row.measurement}: {text}, so it could never fail: {cure}",
+                )
         earlier = [
-            places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places
+            places[name]
+            for name in ((row.measurement, None), (row.measurement, row.component))
+            if name in places
         ]
         for first in sorted(set(earlier)):
             text = f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
@@ -245,7 +255,10 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
         if len(both) == 1:
             yield [*key, "between"], f"{key_text} names GPU {pair.between[0]} twice: name two"
         elif count is None:
-            yield [*key, "between"], f"{key_text} names GPUs, and the file does not say how many there are: add gpus"
+            yield (
+                [*key, "between"],
+                f"{key_text} names GPUs, and the file does not say how many there are: add gpus",
+            )
         elif max(both) >= count:
             numbers = f"numbered from 0 to {count - 1}" if count else "none"
             yield (
@@ -253,7 +266,10 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
                 f"{key_text} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it",
             )
         elif both in seen:
-            yield [*key, "between"], f"{key_text} names GPUs {min(both)} and {max(both)} again: name each pair once"
+            yield (
+                [*key, "between"],
+                f"{key_text} names GPUs {min(both)} and {max(both)} again: name each pair once",
+            )
         elif pair.path is None and pair.p2p is None:
             yield key, f"{key_text} declares nothing: add path, p2p, or both"
         seen.add(both)
@@ -276,7 +292,11 @@ def _waiver_problem(waiver: Waiver) -> str | None:
     if waiver.skip is not None and set(waiver.skip) & set("*?"):
         return "a pattern would excuse whatever could not be done: name one check or one subject in skip"
     if waiver.skip is not None:
-        return None if waiver.worst is None else "a skip has no value, so worst means nothing here: remove it"
+        return (
+            None
+            if waiver.worst is None
+            else "a skip has no value, so worst means nothing here: remove it"
+        )
     if waiver.worst is None:
         return "a waiver without a bound would excuse anything: add worst, the worst value accepted"
     if not math.isfinite(waiver.worst):
@@ -293,25 +313,35 @@ def _parse(text: str, file: Path) -> dict[str, object]:
         at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
         line = int(at[2]) if at and at[2] else text.count("\n") + 1
         what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
-        raise _error(file, line, f"is not valid TOML ({what}): correct it there, or before") from error
+        raise _error(
+            file, line, f"is not valid TOML ({what}): correct it there, or before"
+        ) from error
     except RecursionError as error:
-        raise _error(file, None, "is nested too deeply: a machine file has tables in tables, no more") from error
+        raise _error(
+            file, None, "is nested too deeply: a machine file has tables in tables, no more"
+        ) from error
     except ValueError as error:  # a number of thousands of digits
-        raise _error(file, None, f"holds a value that cannot be read ({error}): correct it") from error
+        raise _error(
+            file, None, f"holds a value that cannot be read ({error}): correct it"
+        ) from error
 
 
 def _text(file: Path) -> str:
     """The text of a machine file. Raises MachineFileError where it is no file, too large, or no UTF-8."""
     try:
         content = regular_file.read(file, regular_file.MACHINE_FILE)
-        text = content.decode("utf-8-sig")  # editors on Windows put a byte order mark before the text
+        text = content.decode(
+            "utf-8-sig"
+        )  # editors on Windows put a byte order mark before the text
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         cure = "give the path of a machine file with --machine"
         raise _error(file, None, f"cannot be read ({error.strerror}): {cure}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+        raise _error(
+            file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from error
 
 
 def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:

@@ -19,7 +19,9 @@ _LANES: dict[int, tuple[float, int, int]] = {
 
 def generation(transfers_gts: float | None) -> int | None:
     """The generation whose lanes carry that many gigatransfers a second; None for a speed that is not shown, or of none of them."""
-    return next((number for number, (speed, _, _) in _LANES.items() if speed == transfers_gts), None)
+    return next(
+        (number for number, (speed, _, _) in _LANES.items() if speed == transfers_gts), None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,21 @@ def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum |
         if card == slot:
             return LinkMaximum(card, f"card and slot both offer {what}{card}")
         if slot < card:
-            return LinkMaximum(slot, f"the slot offers {what}{slot}, the card {what}{card}: the slot limits")
-        return LinkMaximum(card, f"the slot offers {what}{slot}, the card {what}{card}: the card limits")
+            return LinkMaximum(
+                slot, f"the slot offers {what}{slot}, the card {what}{card}: the slot limits"
+            )
+        return LinkMaximum(
+            card, f"the slot offers {what}{slot}, the card {what}{card}: the card limits"
+        )
     if card is not None:
         return LinkMaximum(
-            card, f"the card offers {what}{card}, and the slot's maximum is not shown (a VM withholds it)"
+            card,
+            f"the card offers {what}{card}, and the slot's maximum is not shown (a VM withholds it)",
         )
     if slot is not None:
-        return LinkMaximum(slot, f"the slot offers {what}{slot}, and the card's own maximum is not shown")
+        return LinkMaximum(
+            slot, f"the slot offers {what}{slot}, and the card's own maximum is not shown"
+        )
     return None
 
 

@@ -40,7 +40,11 @@ def table(values: Table, name: str) -> Table:
 def rows(values: Table, name: str) -> tuple[Table, ...]:
     """The tables of a list of an inventory; none where there is no list under this name."""
     found = values.get(name)
-    return tuple(row for row in found if isinstance(row, Mapping)) if isinstance(found, list | tuple) else ()
+    return (
+        tuple(row for row in found if isinstance(row, Mapping))
+        if isinstance(found, list | tuple)
+        else ()
+    )
 
 
 def devices(inventory: Table) -> tuple[Table, ...]:
@@ -69,7 +73,17 @@ def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
 
 def identities(inventory: Table) -> dict[str, str]:
     """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own` has those that name one part alone."""
-    by_gpu = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in recorded_gpus(inventory)}
+    by_gpu = {
+        gpu.name: gpu.device.get("uuid") or gpu.device.get("serial")
+        for gpu in recorded_gpus(inventory)
+    }
     by_gpu |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
-    by_gpu |= {f"dimm:{dimm.get('slot')}": dimm.get("serial") for dimm in rows(table(inventory, "memory"), "dimms")}
-    return {component: identity for component, identity in by_gpu.items() if isinstance(identity, str) and identity}
+    by_gpu |= {
+        f"dimm:{dimm.get('slot')}": dimm.get("serial")
+        for dimm in rows(table(inventory, "memory"), "dimms")
+    }
+    return {
+        component: identity
+        for component, identity in by_gpu.items()
+        if isinstance(identity, str) and identity
+    }

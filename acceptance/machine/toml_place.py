@@ -132,14 +132,19 @@ def places(text: str) -> dict[Path, int]:
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
     """The line on which the key at `path` stands in a valid TOML text, or that of the innermost table around it; else None."""
     lines = places(text)
-    return next((lines[tuple(path[:end])] for end in range(len(path), 0, -1) if tuple(path[:end]) in lines), None)
+    return next(
+        (lines[tuple(path[:end])] for end in range(len(path), 0, -1) if tuple(path[:end]) in lines),
+        None,
+    )
 
 
 def spell(path: Sequence[str | int]) -> str:
     """A key as people count: `limit (number 2).unit` reads better than `limit[1].unit`."""
     plain = re.compile(r"[A-Za-z0-9_-]+")
     return "".join(
-        f" (number {part + 1})" if isinstance(part, int) else f".{part if plain.fullmatch(part) else json.dumps(part)}"
+        f" (number {part + 1})"
+        if isinstance(part, int)
+        else f".{part if plain.fullmatch(part) else json.dumps(part)}"
         for part in path
     ).lstrip(".")
 
@@ -150,9 +155,13 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
     `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of their own what they must be.
     """
     what, _, pointer = (
-        message.rpartition(" - at `$") if re.search(r" - at `\$[\w.\[\]]*`$", message) else (message, "", "")
+        message.rpartition(" - at `$")
+        if re.search(r" - at `\$[\w.\[\]]*`$", message)
+        else (message, "", "")
     )
-    path: list[str | int] = [int(i) if i else name for name, i in re.findall(r"(\w+)|\[(\d+)\]", pointer)]
+    path: list[str | int] = [
+        int(i) if i else name for name, i in re.findall(r"(\w+)|\[(\d+)\]", pointer)
+    ]
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
     missing = re.fullmatch(r"Object missing required field `(.*)`", what)
     expected = re.fullmatch(r"Expected `(.*)`, got `(.*)`", what)
@@ -167,7 +176,9 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
     elif path and path[-1] in forms:
         sentence = f"{key} must be {forms[str(path[-1])]}"
     elif expected:
-        wanted = " or ".join(_TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
+        wanted = " or ".join(
+            _TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"
+        )
         sentence = f"{key} must be {wanted}, not {_TYPES.get(expected[2], expected[2])}"
     elif bound:
         sentence = f"{key} must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"

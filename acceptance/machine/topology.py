@@ -40,11 +40,21 @@ class Topology:
         if not rows:
             return ""
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
         shown = {cell for row in rows[1:] for cell in row[1 : 1 + len(self.names)]}
-        marks = [mark for mark in LEGEND if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))]
+        marks = [
+            mark
+            for mark in LEGEND
+            if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))
+        ]
         width = max(map(len, marks))
-        return "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in marks)]) + "\n"
+        return (
+            "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in marks)])
+            + "\n"
+        )
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The matrix as rows of cells, the first its head; empty where there is nothing to show."""
@@ -55,7 +65,12 @@ class Topology:
     def _row(self, name: str) -> tuple[str, ...]:
         cells = (self.cells.get((name, other), _UNKNOWN) for other in self.names)
         node = self.numa_nodes.get(name)
-        return (name, *cells, self.cpus.get(name, _UNKNOWN), _UNKNOWN if node is None else str(node))
+        return (
+            name,
+            *cells,
+            self.cpus.get(name, _UNKNOWN),
+            _UNKNOWN if node is None else str(node),
+        )
 
 
 def _is_nvlink(cell: str) -> bool:
@@ -99,7 +114,9 @@ def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
     )
 
 
-def _of_gpus(inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]) -> dict[tuple[str, str], str]:
+def _of_gpus(
+    inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]
+) -> dict[tuple[str, str], str]:
     """The cells between GPUs, as far as NVML tells them."""
     names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
     found = {}
@@ -115,21 +132,35 @@ def _of_gpus(inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, Nvm
 def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
     """How many NVLinks lead from one GPU to the other: those that end there; over switches, as many as both have active."""
     direct = [link for link in a.links if link.active and link.remote_kind != "switch"]
-    to_switch = [sum(link.active and link.remote_kind == "switch" for link in device.links) for device in (a, b)]
-    ending = sum(link.remote_address is not None and link.remote_address == b.pci_address for link in direct)
+    to_switch = [
+        sum(link.active and link.remote_kind == "switch" for link in device.links)
+        for device in (a, b)
+    ]
+    ending = sum(
+        link.remote_address is not None and link.remote_address == b.pci_address for link in direct
+    )
     return ending + min(to_switch)
 
 
-def _nodes(where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]) -> dict[str, int]:
-    found = {name: places[address].numa_node if address in places else None for name, address in where.items()}
+def _nodes(
+    where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]
+) -> dict[str, int]:
+    found = {
+        name: places[address].numa_node if address in places else None
+        for name, address in where.items()
+    }
     for name, device in known.items():
         if found[name] is None and device.traits is not None:
             found[name] = device.traits.numa_node
     return {name: node for name, node in found.items() if node is not None}
 
 
-def _cpus(where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]) -> dict[str, str]:
-    found = {name: places[address].cpus if address in places else None for name, address in where.items()}
+def _cpus(
+    where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]
+) -> dict[str, str]:
+    found = {
+        name: places[address].cpus if address in places else None for name, address in where.items()
+    }
     for name, device in known.items():
         if device.traits is not None and device.traits.cpu_affinity is not None:
             found[name] = device.traits.cpu_affinity

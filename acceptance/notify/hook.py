@@ -16,7 +16,11 @@ RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
 
 
 def start(
-    argv: Sequence[str], verdict_file: Path, word: VerdictWord, run_dir: Path | None, deadline: Deadline
+    argv: Sequence[str],
+    verdict_file: Path,
+    word: VerdictWord,
+    run_dir: Path | None,
+    deadline: Deadline,
 ) -> str | None:
     """Start the command once and wait for it; returns why it did not do its work, in one sentence, or None.
 
@@ -27,7 +31,14 @@ def start(
     log = run_dir / "logs" / LOG if run_dir is not None and (run_dir / "logs").is_dir() else None
     name = one_line(argv[0], 200)
     try:
-        done = command.run(argv, deadline=deadline, env=environment, log=log, cap_bytes=CAP_BYTES, stdin=verdict_file)
+        done = command.run(
+            argv,
+            deadline=deadline,
+            env=environment,
+            log=log,
+            cap_bytes=CAP_BYTES,
+            stdin=verdict_file,
+        )
     except command.CommandError as error:
         return f"the command of --on-fail did not run: {one_line(str(error))}: mend it, or give another one"
     if done.returncode == 0 and not done.timed_out:

@@ -48,8 +48,13 @@ def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
     except (segment.JournalError, UnreadableRun, OSError) as error:
         said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
         return (said, *notify_no_run(said, settings))
-    metrics, night = notify_textfile.run_metrics(verdict, found), notify_textfile.night_metrics(verdict, found)
-    news = _News(verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, metrics, night)
+    metrics, night = (
+        notify_textfile.run_metrics(verdict, found),
+        notify_textfile.night_metrics(verdict, found),
+    )
+    news = _News(
+        verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, metrics, night
+    )
     return _everybody(news, settings)
 
 
@@ -76,9 +81,14 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
         with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
             file = Path(folder) / run_folder.VERDICT
             file.write_bytes(verdict_json.unreadable(NO_RUN, reason))
-            return _everybody(_News("UNJUDGED", NO_RUN, file, None, notify_textfile.no_run_metrics(), None), settings)
+            return _everybody(
+                _News("UNJUDGED", NO_RUN, file, None, notify_textfile.no_run_metrics(), None),
+                settings,
+            )
     except OSError as error:
-        return (f"nobody was told that no run came about: {error.strerror}: make room in {tempfile.gettempdir()}",)
+        return (
+            f"nobody was told that no run came about: {error.strerror}: make room in {tempfile.gettempdir()}",
+        )
 
 
 def textfile(run_dir: Path, path: Path) -> None:
@@ -93,7 +103,9 @@ def nights_of(path: Path) -> Path:
 
 
 def _try_write(path: Path, content: bytes) -> None:
-    run_folder.write_whole(path, content, then="start again", mode=0o644)  # node-exporter is another user
+    run_folder.write_whole(
+        path, content, then="start again", mode=0o644
+    )  # node-exporter is another user
 
 
 def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
@@ -134,7 +146,9 @@ def _written(path: Path, content: bytes) -> str | None:
 
 
 def _hook(news: _News, settings: NotificationTargets) -> str | None:
-    return notify_hook.start(settings.on_fail, news.file, news.word, news.run_dir, Deadline.after(TOLD_S))
+    return notify_hook.start(
+        settings.on_fail, news.file, news.word, news.run_dir, Deadline.after(TOLD_S)
+    )
 
 
 def _webhook(news: _News, settings: NotificationTargets) -> str | None:

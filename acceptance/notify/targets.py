@@ -53,7 +53,9 @@ def read(
 ) -> NotificationTargets:
     """The settings as they were typed, each looked at. Raises TargetError."""
     if secret_file is not None and webhook is None:
-        raise TargetError("--webhook-secret-file signs what --webhook posts, which is not given: give both or neither")
+        raise TargetError(
+            "--webhook-secret-file signs what --webhook posts, which is not given: give both or neither"
+        )
     return NotificationTargets(
         textfile=_textfile(textfile) if textfile is not None else None,
         on_fail=_command(on_fail) if on_fail is not None else (),
@@ -103,9 +105,13 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         argv = tuple(shlex.split(text))
     except ValueError as error:
-        raise TargetError(f"--on-fail {text!r} is no command ({error}): close its quotes") from error
+        raise TargetError(
+            f"--on-fail {text!r} is no command ({error}): close its quotes"
+        ) from error
     if not argv:
-        raise TargetError("--on-fail is empty: give a command, such as --on-fail 'mail -s rigproof root'")
+        raise TargetError(
+            "--on-fail is empty: give a command, such as --on-fail 'mail -s rigproof root'"
+        )
     try:
         return (command.find(argv[0]), *argv[1:])
     except command.ProgramMissing as error:
@@ -113,7 +119,11 @@ def _command(text: str) -> tuple[str, ...]:
 
 
 def _webhook(text: str, secret_file: Path | None) -> Webhook:
-    url = _content(Path(text[1:]), "--webhook").decode("utf-8", "replace") if text.startswith("@") else text
+    url = (
+        _content(Path(text[1:]), "--webhook").decode("utf-8", "replace")
+        if text.startswith("@")
+        else text
+    )
     if not url.isascii() or not url.isprintable() or " " in url:
         raise TargetError(
             "--webhook: the address holds a space or another letter that none may hold: copy it again, whole"
@@ -124,7 +134,9 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
     except ValueError:  # a port that is none, a bracket that is not closed
         known = False
     if not known:
-        raise TargetError("--webhook: that is no address: give https://HOST/..., or @FILE for a file that holds it")
+        raise TargetError(
+            "--webhook: that is no address: give https://HOST/..., or @FILE for a file that holds it"
+        )
     secret = _content(secret_file, "--webhook-secret-file") if secret_file is not None else None
     if secret is not None and len(secret) < SHORTEST_SECRET:
         raise TargetError(
@@ -141,11 +153,17 @@ def _content(path: Path, option: str) -> bytes:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(MOST_BYTES + 1).strip()
     except OSError as error:
-        raise TargetError(f"{option} {path}: cannot be read ({error.strerror}): give the file that holds it") from error
+        raise TargetError(
+            f"{option} {path}: cannot be read ({error.strerror}): give the file that holds it"
+        ) from error
     if mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise TargetError(f"{option} {path}: everybody may read it or write to it: `chmod 600 {path}` first")
+        raise TargetError(
+            f"{option} {path}: everybody may read it or write to it: `chmod 600 {path}` first"
+        )
     if not content or len(content) > MOST_BYTES:
-        raise TargetError(f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one line into it")
+        raise TargetError(
+            f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one line into it"
+        )
     return content
 
 

@@ -103,7 +103,9 @@ def no_run_metrics() -> bytes:
 def _verdict(word: VerdictWord) -> Metric:
     samples = tuple(({"verdict": one}, float(one == word)) for one in get_args(VerdictWord))
     return Metric(
-        "rigproof_run_verdict", "1 for the verdict of the last run that was judged, 0 for the others.", samples
+        "rigproof_run_verdict",
+        "1 for the verdict of the last run that was judged, 0 for the others.",
+        samples,
     )
 
 
@@ -116,11 +118,17 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
         "machine": verdict.provenance.get("machine"),
         "version": verdict.provenance.get("rigproof"),
     }
-    yield Metric("rigproof_run_info", "The last run; a partial one is no acceptance of the machine.", ((about, 1.0),))
+    yield Metric(
+        "rigproof_run_info",
+        "The last run; a partial one is no acceptance of the machine.",
+        ((about, 1.0),),
+    )
     began = _first_entry(journal)
     ended = next((entry for entry in journal.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
-        "rigproof_run_started_timestamp_seconds", "When the last run began.", _moment(began.utc) if began else None
+        "rigproof_run_started_timestamp_seconds",
+        "When the last run began.",
+        _moment(began.utc) if began else None,
     )
     yield metric(
         "rigproof_run_ended_timestamp_seconds",
@@ -140,12 +148,22 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
         "When the run began that accepted the machine; absent where none was accepted.",
         _moment(birth.utc) if birth else None,
     )
-    yield metric("rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail")))
-    yield metric("rigproof_run_unjudged", "What kept the last run from PASS.", len(verdict.of_kind("error", "skip")))
+    yield metric(
+        "rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail"))
+    )
+    yield metric(
+        "rigproof_run_unjudged",
+        "What kept the last run from PASS.",
+        len(verdict.of_kind("error", "skip")),
+    )
     yield metric("rigproof_run_warnings", "Warnings of the last run.", len(verdict.of_kind("warn")))
     yield _changes(verdict)
     outcomes = tuple(({"check": one.id, "outcome": one.outcome}, 1.0) for one in verdict.checks)
-    yield Metric("rigproof_check_outcome", "1 for the outcome of each check: pass, fail, error or skip.", outcomes)
+    yield Metric(
+        "rigproof_check_outcome",
+        "1 for the outcome of each check: pass, fail, error or skip.",
+        outcomes,
+    )
 
 
 def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
@@ -160,7 +178,11 @@ def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
         ("low", "The limit that a value may not be below."),
         ("high", "The limit that it may not exceed."),
     ):
-        bounds = ((labels, getattr(one.due.limit, name)) for labels, one in each if one.due.limit is not None)
+        bounds = (
+            (labels, getattr(one.due.limit, name))
+            for labels, one in each
+            if one.due.limit is not None
+        )
         samples = tuple((labels, bound) for labels, bound in bounds if bound is not None)
         yield Metric(f"rigproof_measurement_limit_{name}", help_, samples)
     yield from _before(each)
@@ -188,7 +210,11 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
         "rigproof_measurement_drift",
         "1 for each way in which the value strayed from its past: step, slope, noise, counter, unsteady, or changed (nothing tells which"
         " side is the worse one).",
-        tuple(({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _drift_kinds(drift)),
+        tuple(
+            ({**labels, "what": what}, 1.0)
+            for labels, drift in drifted
+            for what in _drift_kinds(drift)
+        ),
     )
     pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
     yield Metric(
@@ -199,7 +225,11 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     yield Metric(
         "rigproof_measurement_baseline",
         "The value of the run that accepted the machine.",
-        tuple((labels, past.first.middle) for labels, past in pasts if past.first is not None and past.first.baseline),
+        tuple(
+            (labels, past.first.middle)
+            for labels, past in pasts
+            if past.first is not None and past.first.baseline
+        ),
     )
 
 
@@ -243,7 +273,9 @@ def _labels(check: str, judged: Judgement) -> dict[str, str | None]:
 def _grade(judged: Judgement) -> MeasurementOutcome:
     """The worst that was found of a measurement; one without a limit passes nothing."""
     kinds = {finding.kind for finding in judged.findings}
-    worst: MeasurementOutcome | None = next((one for one in get_args(MeasurementOutcome) if one in kinds), None)
+    worst: MeasurementOutcome | None = next(
+        (one for one in get_args(MeasurementOutcome) if one in kinds), None
+    )
     if worst is not None:
         return worst
     return "pass" if judged.due.limit is not None and judged.value is not None else "recorded"

@@ -41,7 +41,9 @@ def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
     fields = {
         "Content-Type": "application/json",
         "User-Agent": f"rigproof/{__version__}",
-        DELIVERY: "".join(letter for letter in run_id if letter.isascii() and letter.isprintable())[:200],
+        DELIVERY: "".join(letter for letter in run_id if letter.isascii() and letter.isprintable())[
+            :200
+        ],
     }
     return fields if hook.secret is None else {**fields, SIGNATURE: signature(hook.secret, body)}
 
@@ -53,10 +55,16 @@ def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | N
     timeout of their own.
     """
     said: list[str | None] = []
-    thread = threading.Thread(target=lambda: said.append(_tries(hook, body, run_id, deadline)), daemon=True)
+    thread = threading.Thread(
+        target=lambda: said.append(_tries(hook, body, run_id, deadline)), daemon=True
+    )
     thread.start()
     thread.join(deadline.remaining() + GIVEN_UP_S)
-    return said[0] if said else "it did not come to the end of its answer in time: see what listens there"
+    return (
+        said[0]
+        if said
+        else "it did not come to the end of its answer in time: see what listens there"
+    )
 
 
 def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
@@ -104,21 +112,35 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
         # Its own words quote the whole address: only the causes below it are told.
         causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return _Answer("its certificate could not be verified: give the authority's file in REQUESTS_CA_BUNDLE")
-        why = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
+            return _Answer(
+                "its certificate could not be verified: give the authority's file in REQUESTS_CA_BUNDLE"
+            )
+        why = next(
+            (cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror),
+            None,
+        )
         return _Answer(f"it could not be reached{f' ({why})' if why else ''}", again=True)
-    except (ValueError, OSError) as error:  # an address that the library cannot use, certificates that are not there
-        return _Answer(f"nothing could be sent ({type(error).__name__}): look at the address and at REQUESTS_CA_BUNDLE")
+    except (
+        ValueError,
+        OSError,
+    ) as error:  # an address that the library cannot use, certificates that are not there
+        return _Answer(
+            f"nothing could be sent ({type(error).__name__}): look at the address and at REQUESTS_CA_BUNDLE"
+        )
 
 
 def _answer_of(status: int, retry_after: str) -> _Answer:
     if 200 <= status < 300:
         return _Answer(None)
     if 300 <= status < 400:
-        return _Answer(f"it answered {status}, a redirect, which is not followed: give the address that it leads to")
+        return _Answer(
+            f"it answered {status}, a redirect, which is not followed: give the address that it leads to"
+        )
     if status == _TOO_MANY or status >= 500:
         known = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
-        return _Answer(f"it answered {status}", again=True, after_s=float(retry_after) if known else 0.0)
+        return _Answer(
+            f"it answered {status}", again=True, after_s=float(retry_after) if known else 0.0
+        )
     return _Answer(f"it answered {status}: look at the address and its key")
 
 

@@ -16,20 +16,38 @@ from acceptance.observe.kernel_line import KernelLine
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _CLASS = r"(?P<cls>Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?P<fatality>Fatal|Non-Fatal)\))?"
 _HEADER = re.compile(
-    rf"^\S+ (?P<pci>{_ADDRESS}): AER: (?:Multiple )?{_CLASS} error (?:message )?received", re.IGNORECASE
+    rf"^\S+ (?P<pci>{_ADDRESS}): AER: (?:Multiple )?{_CLASS} error (?:message )?received",
+    re.IGNORECASE,
 )
 _BUS = re.compile(
-    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?", re.IGNORECASE
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?",
+    re.IGNORECASE,
 )
 _BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*)$", re.IGNORECASE)
-_STATUS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_status: 0x(?P<status>[0-9a-f]{{1,8}})\b", re.IGNORECASE)
-_LEVELS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I)
+_STATUS = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_status: 0x(?P<status>[0-9a-f]{{1,8}})\b",
+    re.IGNORECASE,
+)
+_LEVELS = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I
+)
 # Anything of AER that is none of the known messages, but speaks of an error.
-_OTHER = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status)", re.IGNORECASE)
+_OTHER = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status)", re.IGNORECASE
+)
 # What the kernel calls the bits of the correctable status register, in its versions 4 to 6.
 _CORRECTABLE = frozenset(
     {
-        *("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"),
+        *(
+            "RxErr",
+            "BadTLP",
+            "BadDLLP",
+            "Rollover",
+            "Timeout",
+            "NonFatalErr",
+            "CorrIntErr",
+            "HeaderOF",
+        ),
         *("Receiver Error", "Bad TLP", "Bad DLLP", "RELAY_NUM Rollover", "REPLAY_NUM Rollover"),
         *("Replay Timer Timeout", "Advisory Non-Fatal", "Advisory Non-Fatal Error"),
         *("Corrected Internal Error", "Header Log Overflow"),
@@ -49,7 +67,12 @@ _ACTION = {
     "fatal": "Reseat the card, its riser and its power cables; try another slot.",
     "unknown": "Look at the line itself.",
 }
-_SEVERITY: dict[str, Severity] = {"corrected": "warning", "non-fatal": "error", "fatal": "fatal", "unknown": "error"}
+_SEVERITY: dict[str, Severity] = {
+    "corrected": "warning",
+    "non-fatal": "error",
+    "fatal": "fatal",
+    "unknown": "error",
+}
 
 
 def _code(match: re.Match[str]) -> str:
@@ -61,7 +84,14 @@ def _code(match: re.Match[str]) -> str:
 def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) -> KernelEvent:
     text = f"{line.text.strip()}; {', '.join(bits)}" if bits else line.text
     return KernelEvent(
-        "aer", code, pci_address(address), _SEVERITY[code], line.time, clean(text), _MEANING[code], _ACTION[code]
+        "aer",
+        code,
+        pci_address(address),
+        _SEVERITY[code],
+        line.time,
+        clean(text),
+        _MEANING[code],
+        _ACTION[code],
     )
 
 
@@ -84,7 +114,9 @@ def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
     ]
 
 
-def _class(lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]) -> str:
+def _class(
+    lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]
+) -> str:
     """The class of a report that came through the firmware, from what stands below it."""
     for line in _details(lines, index):
         if (levels := _LEVELS.match(line.text)) and levels["pci"].lower() == status["pci"].lower():

@@ -12,7 +12,13 @@ from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 # What firmware says where its maker filled nothing in.
 _PLACEHOLDERS = frozenset(
-    {"to be filled by o.e.m.", "default string", "system product name", "system manufacturer", "system serial number"}
+    {
+        "to be filled by o.e.m.",
+        "default string",
+        "system product name",
+        "system manufacturer",
+        "system serial number",
+    }
     | {"not specified", "not applicable", "none", "unknown", "0123456789", "o.e.m."}
 )
 # The nodes that a GPU program opens: one per GPU, the control node, and unified memory.
@@ -53,7 +59,9 @@ def nodes_by_address(root: Path = Path("/")) -> dict[str, str]:
     """Each GPU's device node by its PCI address, as the driver numbers them."""
     found = {}
     for folder in sysfs.entries(root / "proc/driver/nvidia/gpus"):
-        match = re.search(r"^Device Minor:\s*(\d+)\s*$", sysfs.text(folder / "information") or "", re.MULTILINE)
+        match = re.search(
+            r"^Device Minor:\s*(\d+)\s*$", sysfs.text(folder / "information") or "", re.MULTILINE
+        )
         if match:
             found[folder.name.lower()] = f"/dev/nvidia{match[1]}"
     return found
@@ -72,7 +80,9 @@ def _os(root: Path) -> str | None:
 
 def _loaded(root: Path, module: str) -> bool:
     modules = sysfs.text(root / "proc/modules") or ""
-    return (root / "sys/module" / module).exists() or re.search(rf"^{module} ", modules, re.MULTILINE) is not None
+    return (root / "sys/module" / module).exists() or re.search(
+        rf"^{module} ", modules, re.MULTILINE
+    ) is not None
 
 
 def _nvidia_driver(root: Path) -> str | None:
@@ -84,10 +94,14 @@ def _nvidia_driver(root: Path) -> str | None:
         return None
     match = _NVRM.search(text)
     if match is None:
-        raise SysfsError(f"{path} holds {text[:120]!r}, which names no driver version: {KERNEL_CURE}")
+        raise SysfsError(
+            f"{path} holds {text[:120]!r}, which names no driver version: {KERNEL_CURE}"
+        )
     return match[1]
 
 
 def _device_nodes(root: Path) -> tuple[DeviceNode, ...]:
     nodes = [node for node in sysfs.entries(root / "dev") if _NODE.fullmatch(node.name)]
-    return tuple(DeviceNode(f"/dev/{node.name}", os.access(node, os.R_OK | os.W_OK)) for node in nodes)
+    return tuple(
+        DeviceNode(f"/dev/{node.name}", os.access(node, os.R_OK | os.W_OK)) for node in nodes
+    )

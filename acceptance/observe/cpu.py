@@ -19,9 +19,13 @@ def read(root: Path = Path("/")) -> Cpu:
     """Read the processors. Raises SysfsError when the kernel shows no CPU at all, or something unknown."""
     system = root / "sys/devices/system/cpu"
     info = _cpuinfo(root / "proc/cpuinfo")
-    online = sysfs.cpus(system / "online") or tuple(int(block["processor"]) for block in info if "processor" in block)
+    online = sysfs.cpus(system / "online") or tuple(
+        int(block["processor"]) for block in info if "processor" in block
+    )
     if not online:
-        raise SysfsError(f"neither {system / 'online'} nor {root / 'proc/cpuinfo'} names a CPU: mount /sys and /proc")
+        raise SysfsError(
+            f"neither {system / 'online'} nor {root / 'proc/cpuinfo'} names a CPU: mount /sys and /proc"
+        )
     first = info[0] if info else {}
     cores = _cores(system, online)
     flags = first.get("flags")
@@ -42,7 +46,11 @@ def read(root: Path = Path("/")) -> Cpu:
 def _cpuinfo(path: Path) -> list[dict[str, str]]:
     blocks = re.split(r"\n\s*\n", sysfs.text(path) or "")
     read = [
-        {key.strip(): value.strip() for key, colon, value in map(_split, block.splitlines()) if colon and value.strip()}
+        {
+            key.strip(): value.strip()
+            for key, colon, value in map(_split, block.splitlines())
+            if colon and value.strip()
+        }
         for block in blocks
     ]
     return [block for block in read if block]
@@ -65,7 +73,9 @@ def _cores(system: Path, online: tuple[int, ...]) -> tuple[tuple[int, ...], ...]
     unknown: list[int] = []
     for cpu in online:
         topology = system / f"cpu{cpu}" / "topology"
-        siblings = sysfs.cpus(topology / "core_cpus_list") or sysfs.cpus(topology / "thread_siblings_list")
+        siblings = sysfs.cpus(topology / "core_cpus_list") or sysfs.cpus(
+            topology / "thread_siblings_list"
+        )
         if siblings is None:
             unknown.append(cpu)
         else:
@@ -78,7 +88,9 @@ def _cores(system: Path, online: tuple[int, ...]) -> tuple[tuple[int, ...], ...]
 
 
 def _sockets(system: Path, online: tuple[int, ...]) -> int | None:
-    packages = {sysfs.number(system / f"cpu{cpu}" / "topology/physical_package_id") for cpu in online}
+    packages = {
+        sysfs.number(system / f"cpu{cpu}" / "topology/physical_package_id") for cpu in online
+    }
     # -1 is the kernel's "not known", usual in small Arm machines.
     return len(packages) if not packages & {None, -1} else None
 
@@ -86,8 +98,14 @@ def _sockets(system: Path, online: tuple[int, ...]) -> int | None:
 def _groups(root: Path, cores: tuple[tuple[int, ...], ...]) -> tuple[CoreGroup, ...]:
     if not cores:
         return ()
-    kinds = [(name, set(sysfs.cpus(root / "sys/devices" / device / "cpus") or ())) for name, device in _HYBRID]
-    of = {core: next((name for name, members in kinds if members.issuperset(core)), "other") for core in cores}
+    kinds = [
+        (name, set(sysfs.cpus(root / "sys/devices" / device / "cpus") or ()))
+        for name, device in _HYBRID
+    ]
+    of = {
+        core: next((name for name, members in kinds if members.issuperset(core)), "other")
+        for core in cores
+    }
     if len(set(of.values())) == 1:
         return (CoreGroup("all", cores),)
     names = ("performance", "efficiency", "other")
@@ -104,7 +122,10 @@ def _caches(system: Path, online: tuple[int, ...]) -> tuple[Cache, ...]:
             if level is not None and kind is not None and shared is not None:
                 found.add((level, kind.lower(), _size(index / "size"), shared))
     count = Counter((level, kind, size) for level, kind, size, _shared in found)
-    return tuple(Cache(level, kind, size or None, count[level, kind, size]) for level, kind, size in sorted(count))
+    return tuple(
+        Cache(level, kind, size or None, count[level, kind, size])
+        for level, kind, size in sorted(count)
+    )
 
 
 def _size(path: Path) -> int:

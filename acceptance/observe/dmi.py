@@ -76,13 +76,21 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise DmiUnreadable(_reason(text, returncode))
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise DmiUnreadable(f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS")
+        raise DmiUnreadable(
+            f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS"
+        )
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _require_whole(arrays, devices)
     devices = [device for device in devices if _is_ram(device, arrays)]
-    names = unique_slots([_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices])
-    dimms = tuple(_dimm(device, name) for device, name in zip(devices, names, strict=True) if not _is_empty(device))
+    names = unique_slots(
+        [_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices]
+    )
+    dimms = tuple(
+        _dimm(device, name)
+        for device, name in zip(devices, names, strict=True)
+        if not _is_empty(device)
+    )
     if not dimms:  # the machine runs, so the tables are wrong
         why = f"the firmware's tables show {len(devices)} slots, all empty"
         raise DmiUnreadable(f"the DIMMs could not be read because {why}: update the BIOS")
@@ -97,7 +105,9 @@ def _structures(text: str) -> list[_Structure]:
         current = found[-1] if found else None
         if handle := _HANDLE.fullmatch(line):
             found.append(_Structure(handle[1].lower(), int(handle[2]), int(handle[3])))
-        elif line in _TITLES and (current is None or current.title is not None or current.kind != _TITLES[line]):
+        elif line in _TITLES and (
+            current is None or current.title is not None or current.kind != _TITLES[line]
+        ):
             raise _cut(f"a structure '{line}' has lost its handle")
         elif current is None or current.kind not in (ARRAY, DEVICE) or not current.open:
             continue  # preamble, a structure that is none of ours, or what follows the last one
@@ -108,8 +118,12 @@ def _structures(text: str) -> list[_Structure]:
         elif match := _FIELD.fullmatch(line):
             last_key = match[1]
             current.fields[last_key] = (match[2] or "").strip()
-        elif last_key != "Memory Operating Mode Capability":  # the one field of these structures that is a list
-            raise UnreadableOutput(PROGRAM, line, "a line of a memory structure is not `name: value`")
+        elif (
+            last_key != "Memory Operating Mode Capability"
+        ):  # the one field of these structures that is a list
+            raise UnreadableOutput(
+                PROGRAM, line, "a line of a memory structure is not `name: value`"
+            )
     return found
 
 
@@ -117,10 +131,18 @@ def _reason(text: str, returncode: int) -> str:
     if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
         return "the DIMMs could not be read because dmidecode needs root: run rigproof with sudo"
     if _HANDLE.search(text):
-        what = f"dmidecode ended with exit code {returncode}" if returncode else "the tables name no memory device"
+        what = (
+            f"dmidecode ended with exit code {returncode}"
+            if returncode
+            else "the tables name no memory device"
+        )
         return f"the DIMMs could not be read because {what}: look at `sudo dmidecode -t memory`"
-    if text.strip() and not re.search(r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text):
-        raise UnreadableOutput(PROGRAM, text.strip().splitlines()[0], "this is not what dmidecode prints")
+    if text.strip() and not re.search(
+        r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text
+    ):
+        raise UnreadableOutput(
+            PROGRAM, text.strip().splitlines()[0], "this is not what dmidecode prints"
+        )
     return (
         "the DIMMs could not be read because this machine shows no DMI tables, which is usual for a virtual machine: "
         "waive the DIMM checks in the machine file"
@@ -140,7 +162,9 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
         # Firmware is known to promise fewer than it lists (the occupied ones, or none at all), so only too few is a fault.
         listed = listed_in[array.handle]
         if listed < int(promised):
-            raise _cut(f"the memory array {array.handle} promises {promised} devices and {listed} are listed")
+            raise _cut(
+                f"the memory array {array.handle} promises {promised} devices and {listed} are listed"
+            )
     fullest: dict[int, set[str]] = {}
     for device in devices:
         for part in _PARTS:
@@ -149,7 +173,9 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
         if not _is_empty(device):  # newer versions leave out the details of an empty slot
             fullest.setdefault(device.length, set()).update(device.fields)
     for device in devices:
-        if not _is_empty(device) and (missing := sorted(fullest[device.length] - set(device.fields))):
+        if not _is_empty(device) and (
+            missing := sorted(fullest[device.length] - set(device.fields))
+        ):
             raise _cut(f"the memory device {device.handle} has no `{missing[0]}`")
 
 
@@ -169,7 +195,11 @@ def _is_empty(device: _Structure) -> bool:
 
 def _dimm(device: _Structure, slot: str) -> Dimm:
     # Before dmidecode 3.2 the configured speed was called a clock and given in MHz; the number is the same.
-    configured = "Configured Memory Speed" if "Configured Memory Speed" in device.fields else "Configured Clock Speed"
+    configured = (
+        "Configured Memory Speed"
+        if "Configured Memory Speed" in device.fields
+        else "Configured Clock Speed"
+    )
     return Dimm(
         slot=slot,
         size_bytes=_size(device),
@@ -216,7 +246,8 @@ def _ecc(arrays: Iterable[_Structure]) -> str | None:
     ram = [array for array in arrays if array.fields.get("Use") == "System Memory"]
     # "None" is an answer here: the memory has no error correction.
     kinds = sorted(
-        {array.fields.get("Error Correction Type", "Unknown") for array in ram} - {"Unknown", "<OUT OF SPEC>"}
+        {array.fields.get("Error Correction Type", "Unknown") for array in ram}
+        - {"Unknown", "<OUT OF SPEC>"}
     )
     return f"mixed: {', '.join(kinds)}" if len(kinds) > 1 else next(iter(kinds), None)
 
@@ -224,7 +255,10 @@ def _ecc(arrays: Iterable[_Structure]) -> str | None:
 def unique_slots(names: Sequence[str], banks: Sequence[str | None]) -> list[str]:
     """Slot names that occur once: as they are, else behind their bank, else numbered in table order."""
     count = Counter(names)
-    named = [f"{bank} {name}" if count[name] > 1 and bank else name for name, bank in zip(names, banks, strict=True)]
+    named = [
+        f"{bank} {name}" if count[name] > 1 and bank else name
+        for name, bank in zip(names, banks, strict=True)
+    ]
     count = Counter(named)
     taken, unique = {name for name in named if count[name] == 1}, list[str]()
     # Each name counts on from its last number: from 1 again for every slot, thousands of one name would take hours.

@@ -52,9 +52,17 @@ def _lines(inventory: Inventory) -> Iterator[str]:
     yield f"gpus = {len(gpus(inventory))}"
     yield ""
     yield "[cpu]"
-    yield from _pairs(model=cpu.model, sockets=cpu.sockets, cores=cpu.cores, threads=cpu.threads, governor=governor)
+    yield from _pairs(
+        model=cpu.model,
+        sockets=cpu.sockets,
+        cores=cpu.cores,
+        threads=cpu.threads,
+        governor=governor,
+    )
     yield from _memory(inventory.memory)
-    system = list(_pairs(board=board.name, bios_version=board.bios_version, driver=board.nvidia_driver))
+    system = list(
+        _pairs(board=board.name, bios_version=board.bios_version, driver=board.nvidia_driver)
+    )
     if system:
         yield ""
         yield "[system]"
@@ -81,28 +89,43 @@ def _memory(memory: Memory) -> Iterator[str]:
         yield "[[memory.dimm]]"
         yield f"slot = {_text(dimm.slot)}"
         yield from _pairs(size_gib=dimm.size_bytes // GIB if whole and dimm.size_bytes else None)
-        yield from _pairs(rated_mts=dimm.rated_mts, configured_mts=dimm.configured_mts, part_number=dimm.part_number)
+        yield from _pairs(
+            rated_mts=dimm.rated_mts,
+            configured_mts=dimm.configured_mts,
+            part_number=dimm.part_number,
+        )
 
 
 def _devices(inventory: Inventory) -> Iterator[str]:
     functions = {function.address: function for function in inventory.pci}
     for gpu in gpus(inventory):
         function = functions[gpu.pci_address]
-        widths = [width for width in (function.max_link_width, function.slot_max_link_width) if width is not None]
+        widths = [
+            width
+            for width in (function.max_link_width, function.slot_max_link_width)
+            if width is not None
+        ]
         width = min(widths, default=None)
         yield ""
         yield "[[gpu]]"
         yield from _pairs(model=gpu.model, pci_id=gpu.device_id, address=gpu.pci_address)
         speeds = [
-            speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None
+            speed
+            for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts)
+            if speed is not None
         ]
         yield from _pairs(
-            link_width=width if width in _WIDTHS else None, link_gen=generation(min(speeds, default=None))
+            link_width=width if width in _WIDTHS else None,
+            link_gen=generation(min(speeds, default=None)),
         )
-        device = next((one for one in inventory.nvml.devices if one.pci_address == gpu.pci_address), None)
+        device = next(
+            (one for one in inventory.nvml.devices if one.pci_address == gpu.pci_address), None
+        )
         active = sum(link.active for link in device.links) if device is not None else 0
         yield from _pairs(nvlink_links=active or None)
-    models = Counter((disk.model, disk.size_bytes // 10**9) for disk in inventory.disks if disk.model)
+    models = Counter(
+        (disk.model, disk.size_bytes // 10**9) for disk in inventory.disks if disk.model
+    )
     for (model, size), count in models.items():
         yield ""
         yield "[[disk]]"
@@ -126,6 +149,10 @@ def write(inventory: Inventory, file: Path) -> None:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError as error:
-        raise DraftError(f"{file}: is there already and is not overwritten: give another name") from error
+        raise DraftError(
+            f"{file}: is there already and is not overwritten: give another name"
+        ) from error
     except OSError as error:
-        raise DraftError(f"{file}: cannot be written ({error.strerror}): give another place") from error
+        raise DraftError(
+            f"{file}: cannot be written ({error.strerror}): give another place"
+        ) from error

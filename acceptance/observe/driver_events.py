@@ -31,7 +31,11 @@ def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
     """Severity, meaning and action of an Xid; `text` is what the driver said beside its number, where it said something."""
     entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
     if entry is None:
-        return "error", "An Xid that rigproof's table does not know.", "Look it up in NVIDIA's Xid catalog."
+        return (
+            "error",
+            "An Xid that rigproof's table does not know.",
+            "Look it up in NVIDIA's Xid catalog.",
+        )
     severity: Severity = entry["severity"]
     if entry.get("by_text") and _NON_FATAL.search(text):
         severity = "warning"
@@ -49,7 +53,9 @@ def _xid(line: KernelLine, match: re.Match[str]) -> KernelEvent:
     if code == 154 and (wanted := _RECOVERY.search(text)):
         severity = table("xid")["recovery_action"].get(str(int(wanted["value"], 16)), "error")
         action = f"The driver asks for: {clean(wanted['name'])}."
-    return KernelEvent("xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action)
+    return KernelEvent(
+        "xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action
+    )
 
 
 def xids(line: KernelLine) -> list[KernelEvent]:
@@ -81,14 +87,29 @@ def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
         severity = "fatal"
     meaning, action = "An error of an NVSwitch.", "default" if severity != "warning" else "none"
     if entry:
-        severity, meaning, action = worse(severity, entry["severity"]), entry["meaning"], entry["action"]
+        severity, meaning, action = (
+            worse(severity, entry["severity"]),
+            entry["meaning"],
+            entry["action"],
+        )
     advice = table("sxid")["action"][action]
-    event = KernelEvent("sxid", code, pci_address(match["pci"]), severity, line.time, clean(match[0]), meaning, advice)
+    event = KernelEvent(
+        "sxid",
+        code,
+        pci_address(match["pci"]),
+        severity,
+        line.time,
+        clean(match[0]),
+        meaning,
+        advice,
+    )
     return event, detail is not None
 
 
 _XID_MENTION = re.compile(r"NVRM: Xid \(")
-_ADDRESS = re.compile(r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b")
+_ADDRESS = re.compile(
+    r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b"
+)
 _LOST = re.compile(r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST", re.IGNORECASE)
 # Other drivers of NVIDIA's (`nvidia-gpu` for the USB-C port) fail to probe where nobody needs them.
 _INIT = re.compile(
@@ -207,7 +228,11 @@ class NvidiaReader:
         if found := xids(line):
             self._lost.update(event.component for event in found if event.code == 79)
             # Another program of the journal may quote what the kernel said itself.
-            return [self._of_board(event) for event in found if not (line.foreign and event.text in self._xids)]
+            return [
+                self._of_board(event)
+                for event in found
+                if not (line.foreign and event.text in self._xids)
+            ]
         if switch := sxid(line):
             event, detail = switch
             repeated = detail and (event.component, event.code) in self._sxids[-5:]
@@ -221,7 +246,11 @@ class NvidiaReader:
         text = line.text.strip()
         if _XID_MENTION.search(text):
             meaning = "An Xid line that cannot be read."
-            return [self._event(line, "xid", None, meaning, "Look at the line itself.", address_in(text))]
+            return [
+                self._event(
+                    line, "xid", None, meaning, "Look at the line itself.", address_in(text)
+                )
+            ]
         if _LOST.search(text):
             return self._lost_gpu(index, line)
         if _INIT.search(text):
@@ -238,30 +267,40 @@ class NvidiaReader:
         )
         self._said.append((index, said.code))
         where = here or self._address_before(index)
-        return [] if again else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
+        return (
+            []
+            if again
+            else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
+        )
 
     def _lost_gpu(self, index: int, line: KernelLine) -> list[KernelEvent]:
         component = address_in(line.text) or self._address_before(index)
         first = bisect_right(self._xids_79, index, key=itemgetter(0))
         last = bisect_right(self._xids_79, index + _AHEAD_LINES, key=itemgetter(0))
         explained = {where for _, where in self._xids_79[first:last]}
-        if component in self._lost or component in explained or (component is None and (self._lost or explained)):
+        if (
+            component in self._lost
+            or component in explained
+            or (component is None and (self._lost or explained))
+        ):
             return []
         self._lost.add(component)
         meaning = "The GPU no longer answers on the PCIe bus."
-        action = (
-            "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
-        )
+        action = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
         event = self._event(line, "gpu-lost", "bus", meaning, action, component)
         return [self._of_board(replace(event, severity="fatal"))]
 
     def _not_started(self, index: int, line: KernelLine) -> list[KernelEvent]:
         """One event for the two or three messages with which the driver gives up one GPU."""
         component = address_in(line.text)
-        near = [where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES]
+        near = [
+            where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES
+        ]
         self._initialising.append((index, component))
         echo = component in near or (near and (component is None or None in near))
-        if echo and "RmInitAdapter failed" not in line.text:  # with these words every attempt begins to fail
+        if (
+            echo and "RmInitAdapter failed" not in line.text
+        ):  # with these words every attempt begins to fail
             return []
         meaning = "The driver could not start the GPU."
         action = "Look at the lines before it: a driver that does not know the card, a card without power, a slot without room."
@@ -277,11 +316,25 @@ class NvidiaReader:
     def _of_board(self, event: KernelEvent) -> KernelEvent:
         """The event with the GPU's UUID and its board's serial number, where the driver told them."""
         board = self._boards.get(event.component) if event.component else None
-        return replace(event, text=clean(f"{event.text}; {', '.join(board.values())}")) if board else event
+        return (
+            replace(event, text=clean(f"{event.text}; {', '.join(board.values())}"))
+            if board
+            else event
+        )
 
     @staticmethod
     def _event(
         line: KernelLine, kind: str, code: str | None, meaning: str, action: str, where: str | None
     ) -> KernelEvent:
         hardware = kind != "driver"
-        return KernelEvent(kind, code, where, "error", line.time, clean(line.text), meaning, action, hardware=hardware)
+        return KernelEvent(
+            kind,
+            code,
+            where,
+            "error",
+            line.time,
+            clean(line.text),
+            meaning,
+            action,
+            hardware=hardware,
+        )

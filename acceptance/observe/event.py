@@ -52,7 +52,10 @@ class KernelEvent:
 def clean(text: str) -> str:
     """A message as it may stand in a report: one line, control characters escaped, cut."""
     cut = " ".join(text.split())[:_TEXT_LIMIT]
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in cut)
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in cut
+    )
 
 
 def pci_address(text: str) -> str | None:

@@ -43,10 +43,14 @@ def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
 
     Raises the binding's NVMLError when it is lost.
     """
-    return counters_from(nvml, handle, links, available_fields(nvml, handle, counter_fields(nvml, links)))
+    return counters_from(
+        nvml, handle, links, available_fields(nvml, handle, counter_fields(nvml, links))
+    )
 
 
-def counters_from(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]) -> GpuCounters:
+def counters_from(
+    nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]
+) -> GpuCounters:
     """The counters from fields that were read already; what is not among them is asked for by itself."""
     found: dict[str, Any] = {}
     for name, field_name in _FIELDS.items():
@@ -63,7 +67,9 @@ def counters_from(nvml: Any, handle: Any, links: Sequence[int], values: dict[Fie
 
 
 def _ecc(kind: int, counter: int) -> _Function:
-    return lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
+    return lambda nvml, handle: ask_or_none(
+        nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter
+    )
 
 
 def _remapped(place: int) -> _Function:
@@ -93,6 +99,10 @@ _FUNCTIONS: dict[str, _Function] = {
     "remap_failed": _remapped(3),
     "retired_single": _retired(_SINGLE),
     "retired_double": _retired(_DOUBLE),
-    "retired_pending": lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
-    "pcie_replays": lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
+    "retired_pending": lambda nvml, handle: ask_or_none(
+        nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle
+    ),
+    "pcie_replays": lambda nvml, handle: ask_or_none(
+        nvml, "nvmlDeviceGetPcieReplayCounter", handle
+    ),
 }

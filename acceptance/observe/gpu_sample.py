@@ -150,14 +150,19 @@ class Sampler:
             value = self._told(function, *arguments)
             if value is not None:
                 yield name, value / divisor
-        for name, function in (("ecc_enabled", "nvmlDeviceGetEccMode"), ("mig_enabled", "nvmlDeviceGetMigMode")):
+        for name, function in (
+            ("ecc_enabled", "nvmlDeviceGetEccMode"),
+            ("mig_enabled", "nvmlDeviceGetMigMode"),
+        ):
             modes = self._told(function)
             if modes is not None:
                 yield name, float(modes[0] != 0)
 
     def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
         found = gpu_counters.counters_from(self.nvml, self.handle, self.links, values)
-        yield from ((name, float(value)) for name, value in asdict(found).items() if value is not None)
+        yield from (
+            (name, float(value)) for name, value in asdict(found).items() if value is not None
+        )
 
     def _fields(self, wanted: list[Field]) -> dict[Field, float]:
         try:

@@ -29,7 +29,10 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
     """The traits of one GPU. Raises the binding's NVMLError when it is lost."""
     capability = ask_or_none(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
     use = ask_or_none(nvml, "nvmlDeviceGetUtilizationRates", handle)
-    mig, ecc = ask_or_none(nvml, "nvmlDeviceGetMigMode", handle), ask_or_none(nvml, "nvmlDeviceGetEccMode", handle)
+    mig, ecc = (
+        ask_or_none(nvml, "nvmlDeviceGetMigMode", handle),
+        ask_or_none(nvml, "nvmlDeviceGetEccMode", handle),
+    )
     state, status = _fabric(nvml, handle)
     return GpuTraits(
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
@@ -41,7 +44,9 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         max_link_gen_here=ask_or_none(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
         max_link_width_here=ask_or_none(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
         power_limit_w=_thousandth(ask_or_none(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
-        power_limit_default_w=_thousandth(ask_or_none(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
+        power_limit_default_w=_thousandth(
+            ask_or_none(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)
+        ),
         max_temperature_c=threshold(nvml, handle, GPU_MAX),
         slowdown_temperature_c=threshold(nvml, handle, SLOWDOWN),
         shutdown_temperature_c=threshold(nvml, handle, SHUTDOWN),
@@ -52,14 +57,17 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         persistence=_flag(ask_or_none(nvml, "nvmlDeviceGetPersistenceMode", handle)),
         ecc_enabled=_flag(ecc[0] if ecc else None),
         numa_node=_node(nvml, handle),
-        cpu_affinity=_bits(ask_or_none(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
+        cpu_affinity=_bits(ask_or_none(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS))
+        or None,
         fabric_state=state,
         fabric_status=status,
         virtualised=_flag(ask_or_none(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
         utilisation=use.gpu / 100.0 if use is not None else None,
-        memory_thermometer=none_if_refused(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
+        memory_thermometer=none_if_refused(
+            nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))
+        ),
     )
 
 
@@ -91,12 +99,19 @@ def _flag(value: int | None) -> bool | None:
 
 def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
     """The numbers of the bits that are set in words of 64."""
-    return tuple(64 * place + bit for place, word in enumerate(words or ()) for bit in range(64) if word >> bit & 1)
+    return tuple(
+        64 * place + bit
+        for place, word in enumerate(words or ())
+        for bit in range(64)
+        if word >> bit & 1
+    )
 
 
 def _node(nvml: Any, handle: Any) -> int | None:
     """The NUMA node of the GPU's slot; None where NVML names several. (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)"""
-    nodes = _bits(ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
+    nodes = _bits(
+        ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE)
+    )
     return nodes[0] if len(nodes) == 1 else None
 
 
@@ -117,7 +132,9 @@ def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuPr
         found = ask_or_none(nvml, f"{function}_v2", handle)
     if found is None:
         return None
-    return tuple(GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found)
+    return tuple(
+        GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found
+    )
 
 
 def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:

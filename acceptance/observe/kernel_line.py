@@ -17,7 +17,11 @@ def _objects(text: str) -> list[dict[str, Any]]:
         return []
     try:
         whole = json.loads(text)
-        found = whole["dmesg"] if isinstance(whole, dict) and isinstance(whole.get("dmesg"), list) else [whole]
+        found = (
+            whole["dmesg"]
+            if isinstance(whole, dict) and isinstance(whole.get("dmesg"), list)
+            else [whole]
+        )
     except ValueError:
         try:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -31,7 +35,9 @@ def _objects(text: str) -> list[dict[str, Any]]:
 def _message(record: dict[str, Any]) -> str | None:
     """A record's message; the journal writes one that is no plain text as a list of its bytes."""
     message = record.get("MESSAGE", record.get("msg"))
-    if isinstance(message, list) and all(isinstance(each, int) and 0 <= each < 256 for each in message):
+    if isinstance(message, list) and all(
+        isinstance(each, int) and 0 <= each < 256 for each in message
+    ):
         return bytes(message).decode("utf-8", errors="replace")
     return message if isinstance(message, str) else None
 
@@ -59,7 +65,9 @@ def json_as_text(text: str) -> str:
     lines = [(_stamp(record), _message(record)) for record in _objects(text)]
     if not lines or any(stamp is None or message is None for stamp, message in lines):
         return text
-    return "".join(f"{stamp}{line}\n" for stamp, message in lines for line in (message or "").splitlines())
+    return "".join(
+        f"{stamp}{line}\n" for stamp, message in lines for line in (message or "").splitlines()
+    )
 
 
 _JOINED_LIMIT = 1000
@@ -74,10 +82,14 @@ _STAMPS_LIMIT = 32
 # Terminals break lines at their width, within words; narrower lines were broken between words, by a mail.
 _TERMINAL_WIDTH = 72
 
-_KMSG = re.compile(r"^(?P<priority>\d{1,5}),(?P<sequence>\d+),(?P<usec>\d{1,18}),[^;]*;(?P<rest>.*)$", re.DOTALL)
+_KMSG = re.compile(
+    r"^(?P<priority>\d{1,5}),(?P<sequence>\d+),(?P<usec>\d{1,18}),[^;]*;(?P<rest>.*)$", re.DOTALL
+)
 _KMSG_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _PRIORITY = re.compile(r"^<\d{1,3}>")
-_FACILITY = re.compile(r"^(?:kern|user|daemon|syslog) *: ?(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
+_FACILITY = re.compile(
+    r"^(?:kern|user|daemon|syslog) *: ?(?:emerg|alert|crit|err|warn|notice|info|debug) *: "
+)
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
 # `dmesg -T` and the journal name days and months in the language of the terminal.
@@ -92,8 +104,12 @@ _JOURNAL = re.compile(
     rf"|(?:\w{{1,5}}\.? )?{_CLOCK}(?:\.\d+)?(?: ?[A-Z]{{2,5}}|[+-]\d\d:?\d\d| [+-]\d\d)?"
     r"|\d{9,11}\.\d{6}) (?P<host>\S+) (?P<tag>[^\s:\[]+)(?:\[\d+\])?: ?"
 )
-_RFC5424 = re.compile(r"^<\d{1,3}>1 (?P<time>\S+) (?P<host>\S+) (?P<tag>\S+) \S+ \S+ (?:-|\[[^\]]*\]) ?")
-_REPEATED = re.compile(r"^message repeated (?P<times>\d{1,6}) times: \[ ?(?P<message>.*?)\]?$", re.DOTALL)
+_RFC5424 = re.compile(
+    r"^<\d{1,3}>1 (?P<time>\S+) (?P<host>\S+) (?P<tag>\S+) \S+ \S+ (?:-|\[[^\]]*\]) ?"
+)
+_REPEATED = re.compile(
+    r"^message repeated (?P<times>\d{1,6}) times: \[ ?(?P<message>.*?)\]?$", re.DOTALL
+)
 # Pasted pieces: list points, quotes and code marks before a line.
 _MARKDOWN = re.compile(r"^\s*(?:(?:>|[*+-](?= +[\[\w`<]))\s*)*`*(?=\S)")
 # What `grep` (file and line), `pdsh` (host) and a console (its prompt) put before a line that has a stamp.
@@ -185,7 +201,11 @@ _STAMPLESS: Final = (None, False, False)
 def _width(lines: Sequence[str]) -> int | None:
     """The width at which a terminal broke these lines: that of the longest, when several have it; None where nothing says so."""
     widest = max(map(len, lines), default=0)
-    return widest if widest >= _TERMINAL_WIDTH and sum(len(line) == widest for line in lines) > 1 else None
+    return (
+        widest
+        if widest >= _TERMINAL_WIDTH and sum(len(line) == widest for line in lines) > 1
+        else None
+    )
 
 
 def kernel_lines(text: str) -> tuple[KernelLine, ...]:
@@ -204,9 +224,16 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
             continue
         unstamped = (line.time, line.stamped, line.foreign) == _STAMPLESS
         alone = not unstamped or _STARTS.match(line.text.lstrip()) is not None
-        if found and not alone and len(found[-1].text) < _JOINED_LIMIT and len(line.text) <= LONGEST:
+        if (
+            found
+            and not alone
+            and len(found[-1].text) < _JOINED_LIMIT
+            and len(line.text) <= LONGEST
+        ):
             between = "" if before == width else " "
-            found[-1] = replace(found[-1], text=f"{found[-1].text.rstrip()}{between}{line.text.strip()}")
+            found[-1] = replace(
+                found[-1], text=f"{found[-1].text.rstrip()}{between}{line.text.strip()}"
+            )
         else:
             if (
                 found and unstamped and raw[:1].isspace()

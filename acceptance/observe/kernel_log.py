@@ -24,7 +24,9 @@ def _messages() -> tuple[tuple[re.Pattern[str], dict[str, Any]], ...]:
 
 def _one_line(line: KernelLine) -> KernelEvent | None:
     """The event of a message that tells everything in one line (fixtures/events/kernel.toml), or None."""
-    if line.foreign and not line.text.startswith("Missed "):  # journald's own word about what it lost
+    if line.foreign and not line.text.startswith(
+        "Missed "
+    ):  # journald's own word about what it lost
         return None
     text = line.text.strip()
     for pattern, entry in _messages():
@@ -47,12 +49,18 @@ def _one_line(line: KernelLine) -> KernelEvent | None:
 
 def _cut(line: KernelLine) -> KernelEvent:
     """What is said of a line that no kernel writes: what stood where it was cut was not read."""
-    meaning = (
-        f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
-    )
+    meaning = f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
     action = "Read the log again as the kernel gives it (`dmesg`), one message a line."
     return KernelEvent(
-        "lost", CUT, None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False
+        "lost",
+        CUT,
+        None,
+        "warning",
+        line.time,
+        clean(line.text[:LONGEST]),
+        meaning,
+        action,
+        hardware=False,
     )
 
 
@@ -61,8 +69,12 @@ def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
     pages: dict[int | str | None, KernelEvent] = {}
     for event in events:
         if event.kind == "memory-failure":
-            pages[event.code] = max(pages.get(event.code, event), event, key=lambda each: RANK[each.severity])
-    return tuple(event for event in events if event.kind != "memory-failure" or event is pages[event.code])
+            pages[event.code] = max(
+                pages.get(event.code, event), event, key=lambda each: RANK[each.severity]
+            )
+    return tuple(
+        event for event in events if event.kind != "memory-failure" or event is pages[event.code]
+    )
 
 
 def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
@@ -94,13 +106,21 @@ def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:
     limit, within = table("kernel")["storm"]["count"], table("kernel")["storm"]["seconds"]
     times: dict[str, list[float | str]] = defaultdict(list)
     for event in events:
-        if event.kind == "aer" and event.code == "corrected" and event.component and event.time is not None:
+        if (
+            event.kind == "aer"
+            and event.code == "corrected"
+            and event.component
+            and event.time is not None
+        ):
             times[event.component].append(event.time)
     found = []
     for component, stamps in times.items():
         seconds = sorted(stamp for stamp in stamps if isinstance(stamp, float))
         words = Counter(_FRACTION.sub("", stamp) for stamp in stamps if isinstance(stamp, str))
-        crowded = any(last - first <= within for first, last in zip(seconds, seconds[limit - 1 :], strict=False))
+        crowded = any(
+            last - first <= within
+            for first, last in zip(seconds, seconds[limit - 1 :], strict=False)
+        )
         if crowded or any(count >= limit for count in words.values()):
             found.append(
                 f"{component} corrected {limit} or more PCIe errors within {within:g} s: the link is not sound"

@@ -17,7 +17,9 @@ from acceptance.observe.kernel_line import KernelLine, pieces, unescape
 _BUFFER = 16384
 # A kernel that talks faster than we read must not keep the caller here; the rest comes with the next call.
 _BATCH = 10_000
-_RECORD = re.compile(r"^(?P<priority>\d{1,5}),(?P<sequence>\d{1,19}),(?P<usec>\d{1,18}),[^;]*;(?P<text>.*)$")
+_RECORD = re.compile(
+    r"^(?P<priority>\d{1,5}),(?P<sequence>\d{1,19}),(?P<usec>\d{1,18}),[^;]*;(?P<text>.*)$"
+)
 
 
 class KernelLogUnreadable(Exception):
@@ -48,7 +50,10 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
             raise ValueError(f"not a kmsg record: {line[:160]!r}")
         found.append(
             KmsgRecord(
-                int(match["sequence"]), int(match["usec"]) / 1e6, int(match["priority"]) & 7, unescape(match["text"])
+                int(match["sequence"]),
+                int(match["usec"]) / 1e6,
+                int(match["priority"]) & 7,
+                unescape(match["text"]),
             )
         )
     return tuple(found)
@@ -105,7 +110,9 @@ class Kmsg:
             except OSError as error:
                 if error.errno == errno.EAGAIN:
                     break
-                if error.errno != errno.EPIPE:  # EPIPE: overwritten; the next read gives the oldest that is left
+                if (
+                    error.errno != errno.EPIPE
+                ):  # EPIPE: overwritten; the next read gives the oldest that is left
                     raise self._unreadable(error) from error
                 self.lost = True
                 continue
@@ -132,7 +139,10 @@ class Kmsg:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 

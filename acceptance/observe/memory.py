@@ -36,19 +36,25 @@ def read(
     return Memory(total, available, tables.dimms, None, tables.slots_total, tables.ecc)
 
 
-def _tables(deadline: Deadline, run: Callable[..., ProgramResult], program: str | None) -> dmi.MemoryTables:
+def _tables(
+    deadline: Deadline, run: Callable[..., ProgramResult], program: str | None
+) -> dmi.MemoryTables:
     argv = dmi.argv(program or command.find(dmi.PROGRAM, dmi.PACKAGE))
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
         why = done.describe() if done.timed_out else "printed more than could be kept"
-        raise dmi.DmiUnreadable(f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why")
+        raise dmi.DmiUnreadable(
+            f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why"
+        )
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 
 def _meminfo(path: Path) -> tuple[int, int | None]:
     """Bytes in all, and bytes available (kernels before 3.14 do not say)."""
     text = sysfs.text(path) or ""
-    kib = {name: int(amount) for name, amount in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
+    kib = {
+        name: int(amount) for name, amount in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
+    }
     if "MemTotal" not in kib:
         raise SysfsError(f"{path} does not say how much memory there is: mount /proc")
     available = kib.get("MemAvailable")

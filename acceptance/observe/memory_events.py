@@ -27,24 +27,41 @@ _AMD = re.compile(
 _AMD_STATUS = re.compile(
     r"CPU:(?P<cpu>\d+) (?:(?!CPU:).)*MC(?P<bank>\d+)_STATUS\[[^][]*\]: 0x(?P<status>[0-9a-f]{6,16})\b"
 )
-_UNRECOVERED = re.compile(r"mce: Uncorrected hardware memory error|Machine check: (?!events logged)(?P<what>\S.*)")
+_UNRECOVERED = re.compile(
+    r"mce: Uncorrected hardware memory error|Machine check: (?!events logged)(?P<what>\S.*)"
+)
 _LOGGED = re.compile(
     r"(?:mce|MCE): (?:(?!mce: |MCE: ).)*[Mm]achine check events logged|Hardware Error\]: Machine check events logged"
 )
 # drivers/acpi/apei/ghes.c, bert.c
-_APEI = re.compile(r"(?P<id>\{\d+\})?\[Hardware Error\]: (?:Hardware error from APEI|event severity: )")
+_APEI = re.compile(
+    r"(?P<id>\{\d+\})?\[Hardware Error\]: (?:Hardware error from APEI|event severity: )"
+)
 _APEI_SEVERITY = re.compile(r"event severity: (?P<severity>\w+)")
 _APEI_TYPE = re.compile(r"section_type: (?P<type>.+)$")
 _APEI_DEVICE = re.compile(r"device_id: (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 # `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count and `label "LABEL"`, amd64_edac puts its name before MC0.
-_EDAC = re.compile(r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) |(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)")
+_EDAC = re.compile(
+    r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) |(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)"
+)
 _LABEL = re.compile(r" on (?P<label>[^()\s](?:(?! on )[^()])*?) \(|, label \"(?P<old>[^\"]+)\"")
 _NO_LABELS = frozenset({"unknown memory", "any memory", "unknown label"})
 
-_ACTION_MCE = "Read it with rasdaemon or in the BMC's log: it names the CPU, the cache or the memory module."
+_ACTION_MCE = (
+    "Read it with rasdaemon or in the BMC's log: it names the CPU, the cache or the memory module."
+)
 _ACTION_DIMM = "Reseat or replace the memory module; test again."
-_APEI_GRADES: dict[str, Severity] = {"fatal": "fatal", "recoverable": "error", "corrected": "warning", "info": "info"}
-_AMD_GRADES: dict[str, Severity] = {"Corrected error": "warning", "Deferred error": "error", "Uncorrected": "error"}
+_APEI_GRADES: dict[str, Severity] = {
+    "fatal": "fatal",
+    "recoverable": "error",
+    "corrected": "warning",
+    "info": "info",
+}
+_AMD_GRADES: dict[str, Severity] = {
+    "Corrected error": "warning",
+    "Deferred error": "error",
+    "Uncorrected": "error",
+}
 _EDAC_KINDS: dict[str | None, tuple[Severity, str]] = {
     "CE": ("warning", "A memory error was corrected."),
     "UE": ("fatal", "Memory data was lost."),
@@ -62,7 +79,10 @@ def _status(status: int) -> tuple[Severity, str]:
     if not status & _UNCORRECTED:
         return "warning", "The CPU found an error and corrected it."
     if status & _CONTEXT_CORRUPT:
-        return "fatal", "The CPU found an error that it could not correct, and its own state was damaged."
+        return (
+            "fatal",
+            "The CPU found an error that it could not correct, and its own state was damaged.",
+        )
     return "error", "The CPU found an error that it could not correct."
 
 
@@ -70,7 +90,11 @@ def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
     """The module that the message at `index` names; a message that another one broke in two names it in its second half, below."""
     texts = [rest]
     if "(" not in rest:
-        texts += [line.text for line in lines[index + 1 : index + 1 + _BROKEN_LINES] if not _EDAC.match(line.text)]
+        texts += [
+            line.text
+            for line in lines[index + 1 : index + 1 + _BROKEN_LINES]
+            if not _EDAC.match(line.text)
+        ]
     found = next((match for text in texts if (match := _LABEL.search(text))), None)
     label = (found["label"] or found["old"]).rpartition(" on ")[2] if found else ""
     return label if label not in {"", *_NO_LABELS} else None
@@ -87,7 +111,15 @@ def edac(lines: Sequence[KernelLine], index: int) -> KernelEvent | None:
     severity, meaning = _EDAC_KINDS[match["kind"]]
     count = int(match["count"] or 1)
     return KernelEvent(
-        "edac", match["kind"], component, severity, line.time, clean(line.text), meaning, _ACTION_DIMM, count=count
+        "edac",
+        match["kind"],
+        component,
+        severity,
+        line.time,
+        clean(line.text),
+        meaning,
+        _ACTION_DIMM,
+        count=count,
     )
 
 
@@ -115,11 +147,20 @@ class HardwareErrorReader:
             severity, meaning = _status(int(match["status"], 16))
             if int(match["mcg"], 16) & _IN_PROGRESS and severity == "warning":
                 severity, meaning = "error", "The CPU stopped on a machine check."
-            return [self._event("mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning)]
+            return [
+                self._event(
+                    "mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning
+                )
+            ]
         if match := _UNRECOVERED.search(text):
             return [
                 self._event(
-                    "mce", "uncorrected", None, "fatal", line, "The CPU met an error that could not be corrected."
+                    "mce",
+                    "uncorrected",
+                    None,
+                    "fatal",
+                    line,
+                    "The CPU met an error that could not be corrected.",
                 )
             ]
         if _HW not in text:
@@ -131,17 +172,28 @@ class HardwareErrorReader:
         if index >= self._until and (match := _AMD_STATUS.search(text)):
             self._until = index + 8
             severity, meaning = _status(int(match["status"], 16))
-            return [self._event("mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning)]
+            return [
+                self._event(
+                    "mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning
+                )
+            ]
         if index >= self._until and not self._told_below(index):
             self._until = index + 12
             return [
                 self._event(
-                    "mce", "unknown", None, "error", line, "A hardware error of a form that rigproof does not know."
+                    "mce",
+                    "unknown",
+                    None,
+                    "error",
+                    line,
+                    "A hardware error of a form that rigproof does not know.",
                 )
             ]
         return []
 
-    def unexplained(self, events: Sequence[tuple[int, KernelEvent]]) -> list[tuple[int, KernelEvent]]:
+    def unexplained(
+        self, events: Sequence[tuple[int, KernelEvent]]
+    ) -> list[tuple[int, KernelEvent]]:
         """The notices `Machine check events logged` beside which nothing says what was logged.
 
         `events` are in the order of their lines.
@@ -164,7 +216,9 @@ class HardwareErrorReader:
     def _told_below(self, index: int) -> bool:
         """Whether this is the line above an AMD record's grade (`MC4 Error (node 0): ...`), which tells the event."""
         below = (line.text for line in self.lines[index + 1 : index + 5])
-        return "Error (node" in self.lines[index].text and any(_HW in text and _AMD.search(text) for text in below)
+        return "Error (node" in self.lines[index].text and any(
+            _HW in text and _AMD.search(text) for text in below
+        )
 
     def _amd(self, index: int, line: KernelLine, match: re.Match[str]) -> KernelEvent:
         self._until = index + 10
@@ -175,7 +229,13 @@ class HardwareErrorReader:
         for below in self.lines[index + 1 : index + 5]:
             if where := _AMD_STATUS.search(below.text):
                 return self._event(
-                    "mce", f"bank{where['bank']}", f"cpu{where['cpu']}", severity, line, meaning, below.text
+                    "mce",
+                    f"bank{where['bank']}",
+                    f"cpu{where['cpu']}",
+                    severity,
+                    line,
+                    meaning,
+                    below.text,
                 )
         return self._event("mce", match["what"], None, severity, line, meaning)
 
@@ -204,7 +264,9 @@ class HardwareErrorReader:
         )
         code = kind["type"].strip() if kind else None
         more = "; ".join(found[0] for found in (grade, kind, device) if found)
-        return self._event("apei", code, device["pci"] if device else None, severity, line, meaning, more)
+        return self._event(
+            "apei", code, device["pci"] if device else None, severity, line, meaning, more
+        )
 
     def _notice(self, line: KernelLine) -> KernelEvent:
         return self._event(
@@ -227,7 +289,9 @@ class HardwareErrorReader:
         more: str = "",
     ) -> KernelEvent:
         text = f"{line.text.strip()}; {more.strip()}" if more else line.text
-        return KernelEvent(kind, code, component, severity, line.time, clean(text), meaning, _ACTION_MCE)
+        return KernelEvent(
+            kind, code, component, severity, line.time, clean(text), meaning, _ACTION_MCE
+        )
 
 
 def _near(first: KernelEvent, second: KernelEvent) -> bool:

@@ -12,7 +12,9 @@ from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
-_VIRTUAL_DRIVERS = frozenset({"virtio_net", "hv_netvsc", "netvsc", "vmxnet3", "xen_netfront", "vif", "xen-netfront"})
+_VIRTUAL_DRIVERS = frozenset(
+    {"virtio_net", "hv_netvsc", "netvsc", "vmxnet3", "xen_netfront", "vif", "xen-netfront"}
+)
 _NO_SPEED = frozenset({-1, 0, 0xFFFF, 0xFFFFFFFF})  # the ways in which kernels write "not known"
 _INFINIBAND_TYPE = 32  # ARPHRD_INFINIBAND, linux/if_arp.h
 
@@ -24,9 +26,13 @@ def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
         port
         for device in sysfs.entries(root / "sys/class/infiniband")
         for port in sysfs.entries(device / "ports")
-        if sysfs.text(port / "link_layer") == "InfiniBand"  # an Ethernet port is listed as an interface already
+        if sysfs.text(port / "link_layer")
+        == "InfiniBand"  # an Ethernet port is listed as an interface already
     ]
-    return (*(_interface(entry) for entry in interfaces if (entry / "device").exists()), *map(_port, ports))
+    return (
+        *(_interface(entry) for entry in interfaces if (entry / "device").exists()),
+        *map(_port, ports),
+    )
 
 
 def _interface(entry: Path) -> NetworkLink:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.machine.inventory import NvLink
-from acceptance.observe.nvml_call import Field, address, ask_or_none, available_fields, field, first, text
+from acceptance.observe.nvml_call import (
+    Field,
+    address,
+    ask_or_none,
+    available_fields,
+    field,
+    first,
+    text,
+)
 
 _MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
 # nvml.h, NVML_NVLINK_VERSION_*.
@@ -16,7 +24,11 @@ _VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0
 _KINDS = {0: "gpu", 1: "unknown", 2: "switch", 255: "unknown"}
 # Each counter's fields, of which the first that the driver offers counts: by link as scope, then a field for each link (before Hopper).
 _REPLAYS = ("NVLINK_ERROR_DL_REPLAY", "NVLINK_REPLAY_ERROR_COUNT_L{}")
-_RECOVERIES = ("NVLINK_ERROR_DL_RECOVERY", "NVLINK_RECOVERY_ERROR_COUNT_L{}", "NVLINK_COUNT_LINK_RECOVERY_EVENTS")
+_RECOVERIES = (
+    "NVLINK_ERROR_DL_RECOVERY",
+    "NVLINK_RECOVERY_ERROR_COUNT_L{}",
+    "NVLINK_COUNT_LINK_RECOVERY_EVENTS",
+)
 _CRC_ERRORS = ("NVLINK_ERROR_DL_CRC", "NVLINK_CRC_FLIT_ERROR_COUNT_L{}")
 _SPEED = ("NVLINK_GET_SPEED", "NVLINK_SPEED_MBPS_L{}")  # MB/s
 
@@ -40,7 +52,9 @@ def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
     active = [link for link, is_active in states.items() if is_active]
     speeds = {link: _candidates(nvml, _SPEED, link) for link in active}
     counters = {link: _counters(nvml, link) for link in active}
-    wanted = [name for link in active for group in (speeds[link], *counters[link]) for name in group]
+    wanted = [
+        name for link in active for group in (speeds[link], *counters[link]) for name in group
+    ]
     values = available_fields(nvml, handle, wanted)
     return tuple(
         _active(nvml, handle, link, first(values, speeds[link]), _errors(values, counters[link]))
@@ -84,10 +98,14 @@ def _counters(nvml: Any, link: int) -> tuple[tuple[Field, ...], ...]:
 
 
 def _errors(values: dict[Field, float], counters: tuple[tuple[Field, ...], ...]) -> NvLinkErrors:
-    return NvLinkErrors(*(None if (found := first(values, group)) is None else int(found) for group in counters))
+    return NvLinkErrors(
+        *(None if (found := first(values, group)) is None else int(found) for group in counters)
+    )
 
 
-def _active(nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: NvLinkErrors) -> NvLink:
+def _active(
+    nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: NvLinkErrors
+) -> NvLink:
     remote = ask_or_none(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
     kind = ask_or_none(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
     return NvLink(

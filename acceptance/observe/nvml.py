@@ -46,7 +46,9 @@ def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline
     package_root = Path(__file__).resolve().parents[2]  # a checkout is found too
     try:
         done = run(
-            (sys.executable, "-m", "acceptance.observe.nvml"), deadline=deadline.sooner(PROBE_S), cwd=package_root
+            (sys.executable, "-m", "acceptance.observe.nvml"),
+            deadline=deadline.sooner(PROBE_S),
+            cwd=package_root,
         )
     except CommandError as error:
         return failed_answer(f"NVML could not be asked: {error}")
@@ -76,7 +78,8 @@ def read(nvml: Any) -> NvmlAnswer:
         cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
     except nvml.NVMLError as error:
         return failed_answer(
-            LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else f"NVML says: {error}", error.value
+            LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else f"NVML says: {error}",
+            error.value,
         )
     # cuda.h, cuDriverGetVersion: 1000 x major + 10 x minor.
     return NvmlAnswer(driver, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None, pairs)
@@ -101,10 +104,13 @@ def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
             found = getattr(device, name)
             if found is not None and counts[found] > 1:
                 shared.setdefault(
-                    device.index, f"NVML gives {counts[found]} GPUs the same {name.split('_')[-1]} {found}"
+                    device.index,
+                    f"NVML gives {counts[found]} GPUs the same {name.split('_')[-1]} {found}",
                 )
     return tuple(
-        replace(device, error=device.error or shared[device.index]) if device.index in shared else device
+        replace(device, error=device.error or shared[device.index])
+        if device.index in shared
+        else device
         for device in devices
     )
 
@@ -113,7 +119,9 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
     handle: Any = None
     error: str | None = None
     code: int | None = None
-    known: dict[str, Any] = dict.fromkeys(("pci_address", "uuid", "name", "memory_bytes", "serial", "vbios"))
+    known: dict[str, Any] = dict.fromkeys(
+        ("pci_address", "uuid", "name", "memory_bytes", "serial", "vbios")
+    )
     parts: dict[str, Any] = {}
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)

@@ -29,7 +29,15 @@ GPU_NOT_FOUND = 28
 # The answers that mean "this GPU does not offer that", not that it is sick. A driver that does not know a field, a threshold or a version
 # of a record refuses it as an argument.
 NOT_OFFERED = frozenset(
-    {NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NO_DATA, ARGUMENT_VERSION_MISMATCH, DEPRECATED}
+    {
+        NOT_SUPPORTED,
+        NO_PERMISSION,
+        FUNCTION_NOT_FOUND,
+        INVALID_ARGUMENT,
+        NO_DATA,
+        ARGUMENT_VERSION_MISMATCH,
+        DEPRECATED,
+    }
 )
 # The answers after which a GPU is of no use until it was reset or put back.
 LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND})
@@ -100,7 +108,11 @@ def fields(
     for name, answer in zip(asked, answers, strict=True):
         if answer.nvmlReturn == 0:
             found[name] = value(answer)
-        elif answer.nvmlReturn in raising if raising is not None else answer.nvmlReturn not in NOT_OFFERED:
+        elif (
+            answer.nvmlReturn in raising
+            if raising is not None
+            else answer.nvmlReturn not in NOT_OFFERED
+        ):
             raise nvml.NVMLError(answer.nvmlReturn)
     return found
 
@@ -108,7 +120,9 @@ def fields(
 def value(answer: Any) -> float:
     """What a field's record holds. Raises ValueError for a type of value that nvml.h of today does not have."""
     if not 0 <= answer.valueType < len(_MEMBERS):
-        raise ValueError(f"NVML gave field {answer.fieldId} as a value of type {answer.valueType}, which is not known")
+        raise ValueError(
+            f"NVML gave field {answer.fieldId} as a value of type {answer.valueType}, which is not known"
+        )
     found: float = getattr(answer.value, _MEMBERS[answer.valueType])
     return found
 

@@ -20,9 +20,17 @@ def read_slots(root: Path) -> dict[str, str]:
     The firmware's tables (/sys/firmware/dmi, root only) go before what the kernel calls slots, which is often a bare number.
     """
     slots = root / "sys/bus/pci/slots"
-    named = {address: slot.name for slot in sysfs.entries(slots) if (address := sysfs.text(slot / "address"))}
+    named = {
+        address: slot.name
+        for slot in sysfs.entries(slots)
+        if (address := sysfs.text(slot / "address"))
+    }
     for entry in sysfs.entries(root / "sys/firmware/dmi/entries"):
-        if entry.name.startswith("9-") and (raw := sysfs.content(entry / "raw")) and (found := parse_slots(raw)):
+        if (
+            entry.name.startswith("9-")
+            and (raw := sysfs.content(entry / "raw"))
+            and (found := parse_slots(raw))
+        ):
             named[found[0]] = found[1]
     return named
 
@@ -33,7 +41,11 @@ def parse_slots(raw: bytes) -> tuple[str, str] | None:
         return None
     strings = raw[raw[1] :].split(b"\0")
     number = raw[_DESIGNATION]
-    name = strings[number - 1].decode("ascii", errors="replace").strip() if 0 < number <= len(strings) else ""
+    name = (
+        strings[number - 1].decode("ascii", errors="replace").strip()
+        if 0 < number <= len(strings)
+        else ""
+    )
     bus, function = raw[_BUS], raw[_FUNCTION]
     if not name or (bus, function) == (_NONE, _NONE):
         return None
@@ -44,7 +56,9 @@ def parse_slots(raw: bytes) -> tuple[str, str] | None:
 def slot_of(address: str, port: str, named: dict[str, str]) -> str | None:
     """The name of the slot of a card at this address, below this port; None where nobody knows it."""
     device, bus = address.rpartition(".")[0], address.rpartition(":")[0]
-    return next((named[key] for key in (f"{device}.0", address, port, device, bus) if key in named), None)
+    return next(
+        (named[key] for key in (f"{device}.0", address, port, device, bus) if key in named), None
+    )
 
 
 NVIDIA = 0x10DE

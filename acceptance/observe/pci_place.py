@@ -28,5 +28,7 @@ def read(root: Path, addresses: Iterable[str]) -> dict[str, PciPlace]:
             bridges = tuple(part for part in below if _ADDRESS.fullmatch(part) and part != address)
             node = sysfs.number(device / "numa_node")
             cpus = sysfs.cpus(device / "local_cpulist")
-            found[address] = PciPlace(address, hosts[-1], bridges, None if node == -1 else node, cpus)
+            found[address] = PciPlace(
+                address, hosts[-1], bridges, None if node == -1 else node, cpus
+            )
     return found

@@ -24,12 +24,20 @@ def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
     """
     if gpu.answers is False:
         return "dead"
-    answer, drivers = inventory.nvml, {function.address: function.driver for function in inventory.pci}
+    answer, drivers = (
+        inventory.nvml,
+        {function.address: function.driver for function in inventory.pci},
+    )
     if drivers[gpu.pci_address] != "nvidia":
-        alike = any(function.device_id == gpu.device_id and function.driver == "nvidia" for function in inventory.pci)
+        alike = any(
+            function.device_id == gpu.device_id and function.driver == "nvidia"
+            for function in inventory.pci
+        )
         return "dead" if drivers[gpu.pci_address] is None and alike else "set-up"
     if answer.error is not None:
-        return "dead" if answer.error_code in LOST or answer.error.endswith(nvml.HANGS) else "set-up"
+        return (
+            "dead" if answer.error_code in LOST or answer.error.endswith(nvml.HANGS) else "set-up"
+        )
     if gpu.nvml_index is None:
         return "dead" if _passed_over(inventory) and reachable(inventory, gpu) else "set-up"
     if gpu.error is None:
@@ -48,7 +56,10 @@ def _passed_over(inventory: Inventory) -> bool:
 
 def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
     """Whether the driver holds a GPU that it does not give to this user, while it gives others: a job that got a part of the machine."""
-    bound = any(function.address == gpu.pci_address and function.driver == "nvidia" for function in inventory.pci)
+    bound = any(
+        function.address == gpu.pci_address and function.driver == "nvidia"
+        for function in inventory.pci
+    )
     left_out = bound and gpu.answers is not False and gpu.nvml_index is None
     return left_out and works_for_others(inventory) and not reachable(inventory, gpu)
 
@@ -99,7 +110,9 @@ NODES_CLOSED = (
 )
 MISMATCH = "the driver was updated and its old module is still loaded: reboot"
 HUNG = "look for Xid and NVRM lines in `dmesg`, then power-cycle the machine"
-LIBRARY = "install the library that belongs to the driver (`libnvidia-ml1`, or NVIDIA's driver package)"
+LIBRARY = (
+    "install the library that belongs to the driver (`libnvidia-ml1`, or NVIDIA's driver package)"
+)
 
 
 PARTLY = (
@@ -143,18 +156,26 @@ def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         found = f"no NVIDIA device, and NVML lists {count} GPU{'s' if count > 1 else ''}"
         return PresenceLayer(what, found, PARAVIRTUALISED)
     if not due:
-        others = ", ".join(f"{function.address} class {function.class_code[:4]}" for function in inventory.pci)
+        others = ", ".join(
+            f"{function.address} class {function.class_code[:4]}" for function in inventory.pci
+        )
         found = f"no GPU, only other NVIDIA functions: {others}" if others else "no NVIDIA device"
         return PresenceLayer(what, found, NOT_ON_THE_BUS)
     dead = [gpu for gpu in due if gpu.answers is False]
     unread = [gpu for gpu in due if gpu.answers is None]
     if dead:
-        return PresenceLayer(what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_gpu_list(dead)}", FALLEN_OFF)
+        return PresenceLayer(
+            what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_gpu_list(dead)}", FALLEN_OFF
+        )
     if unread:
         return PresenceLayer(
-            what, f"the configuration space cannot be read of {_gpu_list(unread)}", "mount /sys with the host's devices"
+            what,
+            f"the configuration space cannot be read of {_gpu_list(unread)}",
+            "mount /sys with the host's devices",
         )
-    return PresenceLayer(what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_gpu_list(list(due))}", None)
+    return PresenceLayer(
+        what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_gpu_list(list(due))}", None
+    )
 
 
 def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
@@ -178,9 +199,13 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     if loose:
         cure = "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card that needs the open kernel modules"
         return PresenceLayer(
-            what, f"version {board.nvidia_driver} is loaded but does not drive {_gpu_list(loose)}", cure
+            what,
+            f"version {board.nvidia_driver} is loaded but does not drive {_gpu_list(loose)}",
+            cure,
         )
-    return PresenceLayer(what, f"version {board.nvidia_driver} is loaded", None if due else BUS_FIRST)
+    return PresenceLayer(
+        what, f"version {board.nvidia_driver} is loaded", None if due else BUS_FIRST
+    )
 
 
 def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
@@ -194,9 +219,13 @@ def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, found, DRIVER_FIRST)
     kept = [gpu for gpu in due if is_withheld(inventory, gpu)]
     if kept:
-        return PresenceLayer(what, f"{found}; this user may not open those of {_gpu_list(kept)}", PARTLY)
+        return PresenceLayer(
+            what, f"{found}; this user may not open those of {_gpu_list(kept)}", PARTLY
+        )
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
-        return PresenceLayer(what, f"{found}; {len(due)} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl", NODES)
+        return PresenceLayer(
+            what, f"{found}; {len(due)} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl", NODES
+        )
     closed = [node.path for node in board.device_nodes if not node.openable]
     if closed:
         return PresenceLayer(what, f"this user may not open {', '.join(closed)}", NODES_CLOSED)
@@ -208,14 +237,20 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what, answer = "NVML", inventory.nvml
     if answer.error is not None:
         return PresenceLayer(what, answer.error, _nvml_cure(inventory, due))
-    sick = [f"GPU {device.index}: {device.error}" for device in answer.devices if device.error is not None]
+    sick = [
+        f"GPU {device.index}: {device.error}"
+        for device in answer.devices
+        if device.error is not None
+    ]
     if sick:
         return PresenceLayer(what, "; ".join(sick), _sick_cure(answer))
     unknown = [gpu for gpu in due if gpu.nvml_index is None]
     if unknown:
         partly = all(is_withheld(inventory, gpu) for gpu in unknown)
         cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"
-        return PresenceLayer(what, f"driver {answer.driver_version} does not know {_gpu_list(unknown)}", cure)
+        return PresenceLayer(
+            what, f"driver {answer.driver_version} does not know {_gpu_list(unknown)}", cure
+        )
     count = len(answer.devices)
     missing = PARAVIRTUALISED if paravirtualised(inventory) else BUS_FIRST
     found = f"driver {answer.driver_version}, {count} GPU{'s' if count != 1 else ''}"

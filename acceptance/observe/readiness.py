@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from acceptance.core.limit import GIB
 from acceptance.machine.gpu import Gpu
-from acceptance.machine.inventory import GpuProcess, GpuTraits, Inventory, NvmlAnswer, NvmlDevice, Users
+from acceptance.machine.inventory import (
+    GpuProcess,
+    GpuTraits,
+    Inventory,
+    NvmlAnswer,
+    NvmlDevice,
+    Users,
+)
 
 # NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on (minor version compatibility).
 OLDEST_DRIVER = (525, 60, 13)
@@ -36,7 +43,11 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
     return tuple(
         obstacle
         for gpu, traits in known_gpus(inventory.nvml, due)
-        for obstacle in (*_mode(gpu, traits), *_driver(inventory, gpu, traits), *_processes(gpu, traits))
+        for obstacle in (
+            *_mode(gpu, traits),
+            *_driver(inventory, gpu, traits),
+            *_processes(gpu, traits),
+        )
     )
 
 
@@ -58,7 +69,9 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
                 f"`sudo nvidia-smi -i {_target(gpu)} -pl {default_w:g}`"
             )
         if traits.compute_processes is None:
-            found.append(f"{gpu.name}: the driver does not tell which processes compute on it; there may be some")
+            found.append(
+                f"{gpu.name}: the driver does not tell which processes compute on it; there may be some"
+            )
         if traits.virtualised:
             found.append(
                 f"{gpu.name} is passed through to a virtual machine, which may withhold what its slot can do and what the host does beside"
@@ -68,7 +81,9 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
 
 def known_gpus(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
     """Each of these GPUs that NVML knows and told the traits of."""
-    devices: dict[str | None, NvmlDevice] = {device.pci_address: device for device in answer.devices}
+    devices: dict[str | None, NvmlDevice] = {
+        device.pci_address: device for device in answer.devices
+    }
     for gpu in due:
         device = devices.get(gpu.pci_address)
         if device is not None and device.traits is not None:
@@ -81,7 +96,9 @@ def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
         cure = f"end what runs in its instances, then `sudo nvidia-smi -i {target} -mig 0` (it may ask for a reset of the card)"
         yield Obstacle(gpu.name, "MIG is on, and a part of a GPU is not the GPU", cure)
     if traits.compute_mode == "prohibited":
-        yield Obstacle(gpu.name, "compute mode is prohibited", f"`sudo nvidia-smi -i {target} -c DEFAULT`")
+        yield Obstacle(
+            gpu.name, "compute mode is prohibited", f"`sudo nvidia-smi -i {target} -c DEFAULT`"
+        )
     elif traits.compute_mode not in (None, "default"):
         what = f"compute mode is {traits.compute_mode}, and some tools need more than one context"
         yield Obstacle(gpu.name, what, f"`sudo nvidia-smi -i {target} -c DEFAULT`")
@@ -94,7 +111,11 @@ def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
         yield Obstacle(gpu.name, what, cure)
     elif traits.fabric_state == "completed" and traits.fabric_status not in (0, None):
         what = f"the NVLink fabric did not take this GPU (NVML status {traits.fabric_status})"
-        yield Obstacle(gpu.name, what, "`journalctl -u nvidia-fabricmanager` says why; then look for SXid in `dmesg`")
+        yield Obstacle(
+            gpu.name,
+            what,
+            "`journalctl -u nvidia-fabricmanager` says why; then look for SXid in `dmesg`",
+        )
 
 
 def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
@@ -108,19 +129,31 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
     if numbers < oldest:
         needed = ".".join(map(str, oldest))
         what = f"driver {version} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer for this GPU"
-        yield Obstacle(gpu.name, what, "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot")
+        yield Obstacle(
+            gpu.name,
+            what,
+            "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot",
+        )
 
 
 def compute_processes_of(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
     """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is there as long as the display is."""
-    drawing = {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
+    drawing = (
+        {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
+    )
     return tuple(one for one in traits.compute_processes or () if one.pid not in drawing)
 
 
 def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
     for one in compute_processes_of(traits):
-        what = f"{process_name(one)} computes on it, which would disturb every figure and be disturbed"
-        yield Obstacle(gpu.name, what, f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done")
+        what = (
+            f"{process_name(one)} computes on it, which would disturb every figure and be disturbed"
+        )
+        yield Obstacle(
+            gpu.name,
+            what,
+            f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done",
+        )
 
 
 def _target(gpu: Gpu) -> str:

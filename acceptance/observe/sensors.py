@@ -89,7 +89,9 @@ class Sensors:
     @classmethod
     def find(cls, root: Path = Path("/")) -> Sensors:
         """Look once for what this machine offers."""
-        frequencies = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))
+        frequencies = sorted(
+            (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
+        )
         return cls(root, temperature_files(root), throttle_files(root), tuple(frequencies))
 
     def offered(self) -> frozenset[str]:
@@ -101,14 +103,18 @@ class Sensors:
         return dict(self._readings())
 
     def _readings(self) -> Iterator[tuple[str, float]]:
-        temperatures = [value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None]
+        temperatures = [
+            value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None
+        ]
         # Without one of its sensors the hottest may be the one that is missing.
         if temperatures and len(temperatures) == len(self.temperatures):
             yield "cpu_temperature_c", max(temperatures)
         throttles = [value for path in self.throttles if (value := _number(path)) is not None]
         if throttles and len(throttles) == len(self.throttles):
             yield "cpu_throttle_count", sum(throttles)
-        clocks = [value / 1000.0 for path in self.frequencies if (value := _number(path)) is not None]
+        clocks = [
+            value / 1000.0 for path in self.frequencies if (value := _number(path)) is not None
+        ]
         if clocks:
             yield "cpu_mhz_min", min(clocks)
             yield "cpu_mhz_mean", sum(clocks) / len(clocks)
@@ -140,7 +146,9 @@ class SampleThinner:
     Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for what is to be written.
     """
 
-    keep: Callable[[dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None]
+    keep: Callable[
+        [dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None
+    ]
     began_s: float
     whole_s: float = 3600.0
     span_s: float = 10.0
@@ -169,7 +177,12 @@ class SampleThinner:
         self._group = []
         low = {name: min(column) for name, column in columns.items()}
         high = {name: max(column) for name, column in columns.items()}
-        steady = {name for name in columns if low[name] == high[name]}  # most are: told once, a week is half as long
-        mean = {name: low[name] if name in steady else sum(column) / len(column) for name, column in columns.items()}
+        steady = {
+            name for name in columns if low[name] == high[name]
+        }  # most are: told once, a week is half as long
+        mean = {
+            name: low[name] if name in steady else sum(column) / len(column)
+            for name, column in columns.items()
+        }
         low, high = ({name: one[name] for name in one if name not in steady} for one in (low, high))
         self.keep(mean, now_s - self._group_began_s, low, high)

@@ -51,8 +51,16 @@ def parse(text: str, returncode: int) -> Health:
     attributes = _attributes(document)
     passed = _at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise _unknown(f"it gave `smart_status.passed` as {quote_value(passed)}, which is not true or false")
-    known = ("smart_status", nvme, "ata_smart_attributes", "scsi_error_counter_log", "scsi_grown_defect_list")
+        raise _unknown(
+            f"it gave `smart_status.passed` as {quote_value(passed)}, which is not true or false"
+        )
+    known = (
+        "smart_status",
+        nvme,
+        "ata_smart_attributes",
+        "scsi_error_counter_log",
+        "scsi_grown_defect_list",
+    )
     if not any(key in document for key in known):
         raise SmartUnreadable(_reason(document, returncode))
     health = Health(
@@ -60,12 +68,15 @@ def parse(text: str, returncode: int) -> Health:
         critical_warning=_count(document, nvme, "critical_warning"),
         media_errors=_count(document, nvme, "media_errors"),
         percentage_used=_first(
-            _count(document, nvme, "percentage_used"), _count(document, "scsi_percentage_used_endurance_indicator")
+            _count(document, nvme, "percentage_used"),
+            _count(document, "scsi_percentage_used_endurance_indicator"),
         ),
         available_spare=_count(document, nvme, "available_spare"),
         spare_threshold=_count(document, nvme, "available_spare_threshold"),
         temperature_c=_temperature(document),
-        power_on_hours=_first(_count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")),
+        power_on_hours=_first(
+            _count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")
+        ),
         # The same attribute number means other things to other makers, so the name has to agree.
         reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
         pending_sectors=_raw(attributes, 197, "pending"),
@@ -74,20 +85,28 @@ def parse(text: str, returncode: int) -> Health:
         uncorrected_errors=_scsi_uncorrected(document),
         grown_defects=_count(document, "scsi_grown_defect_list"),
         failed_self_tests=_failed_self_tests(document),
-        failing_attributes=tuple(str(row["name"]) for row in attributes if row.get("when_failed") == "now"),
+        failing_attributes=tuple(
+            str(row["name"]) for row in attributes if row.get("when_failed") == "now"
+        ),
     )
     if faults(health):  # a fault is proven, whatever else could not be read
         return health
     if returncode & BIT_COMMAND_FAILED:
         raise SmartUnreadable(
-            _reason(document, returncode, "a command to the disk failed or its answer had a wrong checksum")
+            _reason(
+                document,
+                returncode,
+                "a command to the disk failed or its answer had a wrong checksum",
+            )
         )
     # The critical warning is what smartctl derives an NVMe disk's status from.
     if health.passed is None and health.critical_warning is None:
         raise SmartUnreadable(_reason(document, returncode, "it tells no overall SMART status"))
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version gives both; what a damaged text left out would be taken for sound.
-        raise _unknown("its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole")
+        raise _unknown(
+            "its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole"
+        )
     return health
 
 
@@ -97,7 +116,9 @@ def _unknown(why: str) -> UnreadableOutput:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):  # the last would count, and the first may be the one that tells of a fault
+    if len(found) != len(
+        pairs
+    ):  # the last would count, and the first may be the one that tells of a fault
         raise ValueError("a key comes twice in one object")
     return found
 
@@ -119,7 +140,9 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
         raise _unknown("the JSON is not smartctl's: it has no `smartctl` part")
     status = document["smartctl"].get("exit_status")
     if status != returncode:
-        raise _unknown(f"it ended with exit code {returncode} but its JSON says {quote_value(status)}")
+        raise _unknown(
+            f"it ended with exit code {returncode} but its JSON says {quote_value(status)}"
+        )
     return document
 
 
@@ -148,7 +171,9 @@ def _at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = _at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise _unknown(f"it gave `{'.'.join(path)}` as {quote_value(value)}, which is not a whole number")
+        raise _unknown(
+            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which is not a whole number"
+        )
     return value
 
 
@@ -167,7 +192,9 @@ def _first(*values: int | None) -> int | None:
 
 def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
     rows = _at(document, *path)
-    if rows is not None and (not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)):
+    if rows is not None and (
+        not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)
+    ):
         raise _unknown(f"it gave `{'.'.join(path)}` as something that is not a table")
     return rows or []
 
@@ -177,7 +204,11 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
     for row in rows:
         # Without its number or its `when_failed` a row would be passed over, whatever it counts.
         whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
-        if not whole or not isinstance(row.get("name"), str) or not isinstance(_at(row, "raw", "string"), str):
+        if (
+            not whole
+            or not isinstance(row.get("name"), str)
+            or not isinstance(_at(row, "raw", "string"), str)
+        ):
             raise _unknown(
                 f"it gave an attribute without name or raw value, id or when_failed: {quote_value(row.get('name'))}"
             )
@@ -190,7 +221,9 @@ def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None
         if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
             match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
             if match is None:
-                raise _unknown(f"it gave {row['name']} as {row['raw']['string']!r}, which is not a count")
+                raise _unknown(
+                    f"it gave {row['name']} as {row['raw']['string']!r}, which is not a count"
+                )
             return int(match[0])
     return None
 
@@ -203,7 +236,10 @@ def _temperature(document: dict[str, Any]) -> int | None:
 
 def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
     log = "scsi_error_counter_log"
-    counts = [_count(document, log, kind, "total_uncorrected_errors") for kind in ("read", "write", "verify")]
+    counts = [
+        _count(document, log, kind, "total_uncorrected_errors")
+        for kind in ("read", "write", "verify")
+    ]
     given = [count for count in counts if count is not None]
     return sum(given) if given else None
 
@@ -212,7 +248,9 @@ def _failed_self_tests(document: dict[str, Any]) -> int | None:
     for form in ("standard", "extended"):
         total = _count(document, "ata_smart_self_test_log", form, "error_count_total")
         if total is not None:  # a failure that a later whole test has passed is outdated
-            return total - (_count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0)
+            return total - (
+                _count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0
+            )
     if "nvme_self_test_log" not in document:
         return None
     rows = _rows(document, "nvme_self_test_log", "table")
@@ -262,9 +300,15 @@ def faults(health: Health) -> tuple[str, ...]:
     found: list[str] = []
     if health.passed is False:
         found.append("the disk's own SMART status is FAILED")
-    found += [f"SMART attribute {name} is below its threshold" for name in health.failing_attributes]
+    found += [
+        f"SMART attribute {name} is below its threshold" for name in health.failing_attributes
+    ]
     warning = health.critical_warning or 0
-    found += [f"critical warning: {text}" for bit, text in enumerate(CRITICAL_WARNINGS) if warning >> bit & 1]
+    found += [
+        f"critical warning: {text}"
+        for bit, text in enumerate(CRITICAL_WARNINGS)
+        if warning >> bit & 1
+    ]
     spare, threshold = health.available_spare, health.spare_threshold
     if spare is not None and threshold is not None and spare < threshold:
         found.append(f"available spare is {spare} %, below its threshold of {threshold} %")

@@ -20,7 +20,8 @@ _NO_DISK = re.compile(r"(?:sr|fd|mtdblock|mmcblk\d+(?:boot|rpmb))\d*")
 _VIRTUAL_NAME = re.compile(r"(?:vd|xvd)[a-z]+")
 # How emulated disks of the usual hypervisors and clouds call themselves.
 _VIRTUAL_MODEL = re.compile(
-    r"QEMU|VMware|VBOX|Virtual Disk|Amazon Elastic Block Store|nvme_card|PersistentDisk", re.IGNORECASE
+    r"QEMU|VMware|VBOX|Virtual Disk|Amazon Elastic Block Store|nvme_card|PersistentDisk",
+    re.IGNORECASE,
 )
 _TRANSPORTS = (
     (re.compile(r"/usb\d"), "usb"),
@@ -39,7 +40,11 @@ def read(root: Path = Path("/")) -> tuple[Disk, ...]:
 
 
 def health(
-    disk: Disk, *, deadline: Deadline, run: Callable[..., ProgramResult] = command.run, program: str | None = None
+    disk: Disk,
+    *,
+    deadline: Deadline,
+    run: Callable[..., ProgramResult] = command.run,
+    program: str | None = None,
 ) -> smart.Health:
     """Ask one disk for its health; needs root.
 
@@ -88,7 +93,10 @@ def _transport(block: Path) -> str | None:
             block / "device",
             *(entry for entry in sysfs.entries(block / "device") if entry.name.startswith("nvme")),
         )
-        named = next((name for controller in controllers if (name := sysfs.text(controller / "transport"))), None)
+        named = next(
+            (name for controller in controllers if (name := sysfs.text(controller / "transport"))),
+            None,
+        )
         return "nvme" if named in (None, "pcie") else f"nvme-{named}"
     path = str(block.resolve())
     return next((name for pattern, name in _TRANSPORTS if pattern.search(path)), None)

@@ -56,7 +56,9 @@ def cpus(path: Path) -> tuple[int, ...] | None:
     for part in value.split(","):
         match = _CPUS.fullmatch(part.strip())
         if match is None:
-            raise SysfsError(f"{path} holds {value[:80]!r}, which is not a list of CPUs: {KERNEL_CURE}")
+            raise SysfsError(
+                f"{path} holds {value[:80]!r}, which is not a list of CPUs: {KERNEL_CURE}"
+            )
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(found))
 

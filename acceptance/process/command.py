@@ -72,12 +72,20 @@ def find(program: str, package: str | None = None) -> str:
     Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian keeps some tools out of a user's PATH,
     so the system directories are looked at too.
     """
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    path = os.pathsep.join(
+        [os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"]
+    )
     if found := shutil.which(program, path=path):
         return found
     if there := shutil.which(program, os.F_OK, path):
-        raise ProgramMissing(f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`")
-    cure = f"install it with `sudo apt install {package}` or `sudo make tools`" if package else "put it on PATH"
+        raise ProgramMissing(
+            f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`"
+        )
+    cure = (
+        f"install it with `sudo apt install {package}` or `sudo make tools`"
+        if package
+        else "put it on PATH"
+    )
     raise ProgramMissing(f"{program} is not installed: {cure}")
 
 
@@ -150,8 +158,14 @@ class RunningProgram:
         for thread in self._threads:
             thread.join(5.0)
         # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
-        whole = not any(thread.is_alive() for thread in self._threads) and not (self._out.dropped or self._err.dropped)
-        unkept = [f"{spool.log}: {spool.failure.strerror}" for spool in (self._out, self._err) if spool.failure]
+        whole = not any(thread.is_alive() for thread in self._threads) and not (
+            self._out.dropped or self._err.dropped
+        )
+        unkept = [
+            f"{spool.log}: {spool.failure.strerror}"
+            for spool in (self._out, self._err)
+            if spool.failure
+        ]
         return ProgramResult(
             argv=self.argv,
             returncode=returncode,
@@ -182,7 +196,16 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def under_reaper(argv: Sequence[str]) -> list[str]:
     """The command line that really starts a program: it ends with all that it started, and with this process."""
-    return [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        reaper.__file__,
+        str(os.getpid()),
+        str(GRACE_S),
+        "--",
+        *argv,
+    ]
 
 
 def start(
@@ -210,7 +233,9 @@ def start(
     take the program with it.
     """
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("command.start belongs to the main thread: the parent-death signal follows the thread")
+        raise RuntimeError(
+            "command.start belongs to the main thread: the parent-death signal follows the thread"
+        )
     if deadline.passed():
         raise CommandError(f"{argv[0]} was not started: its time was over before it began")
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
@@ -219,7 +244,9 @@ def start(
     began = time.monotonic()
     try:
         with (
-            regular_file.open_read(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given
+            regular_file.open_read(stdin, regular_file.SMALL_RECORD)
+            if stdin
+            else Path(os.devnull).open("rb") as given
         ):
             process = subprocess.Popen(
                 under_reaper(argv),
@@ -231,17 +258,23 @@ def start(
                 start_new_session=True,
             )
     except OSError as error:
-        raise CommandError(f"{argv[0]} could not be started: {error.strerror} ({error.filename})") from error
+        raise CommandError(
+            f"{argv[0]} could not be started: {error.strerror} ({error.filename})"
+        ) from error
     except ValueError as error:
         raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
     assert process.stderr is not None
-    out = Spool(process.stdout, log, cap_bytes, LineSplitter(on_line) if on_line is not None else None)
+    out = Spool(
+        process.stdout, log, cap_bytes, LineSplitter(on_line) if on_line is not None else None
+    )
     err = Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
     threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
     for thread in threads:
         thread.start()
-    return RunningProgram(tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid))
+    return RunningProgram(
+        tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid)
+    )
 
 
 def run(
@@ -255,4 +288,6 @@ def run(
     stdin: Path | None = None,
 ) -> ProgramResult:
     """Start a program and wait for it."""
-    return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin).wait()
+    return start(
+        argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin
+    ).wait()

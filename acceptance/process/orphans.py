@@ -41,5 +41,6 @@ def sweep(run_id: str, root: Path = Path("/")) -> tuple[str, ...]:
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
     return tuple(
-        f"{line} (process {pid}{', which does not die' if pid in family else ''})" for pid, line in met.items()
+        f"{line} (process {pid}{', which does not die' if pid in family else ''})"
+        for pid, line in met.items()
     )

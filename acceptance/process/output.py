@@ -85,7 +85,9 @@ class Spool:
                     try:
                         if log.write(keep) != len(keep):
                             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    except OSError as error:  # a full disk: the program's own run is still judged from memory
+                    except (
+                        OSError
+                    ) as error:  # a full disk: the program's own run is still judged from memory
                         self.failure = error
                 if self.lines is not None:
                     self.lines.put(chunk)

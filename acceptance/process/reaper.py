@@ -82,7 +82,9 @@ def end_family(grace_s: float) -> None:
     number = signal.SIGTERM
     while (family := descendants(os.getpid())) and time.monotonic() < grace_end + KILL_S:
         for pid in family:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or became another user's
+            with contextlib.suppress(
+                ProcessLookupError, PermissionError
+            ):  # it has ended, or became another user's
                 os.kill(pid, number)
         if number == signal.SIGTERM:
             while time.monotonic() < grace_end and descendants(os.getpid()):
@@ -108,7 +110,11 @@ def exit_like(status: int) -> None:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    os._exit(os.waitstatus_to_exitcode(status) if not os.WIFSIGNALED(status) else 128 + os.WTERMSIG(status))
+    os._exit(
+        os.waitstatus_to_exitcode(status)
+        if not os.WIFSIGNALED(status)
+        else 128 + os.WTERMSIG(status)
+    )
 
 
 def defaults() -> None:
@@ -142,7 +148,11 @@ def main(arguments: list[str]) -> None:
     """Start the program, wait for it, for an order to stop, or for the harness to die."""
     holder, grace_s, argv = arguments[0], float(arguments[1]), arguments[3:]
     line = os.dup(0) if holder.startswith("stdin:") else None  # the program itself gets none of it
-    end = time.monotonic() + float(holder.removeprefix("stdin:")) if line is not None else float("inf")
+    end = (
+        time.monotonic() + float(holder.removeprefix("stdin:"))
+        if line is not None
+        else float("inf")
+    )
     defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the order to stop
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _note_signal)
@@ -163,7 +173,12 @@ def main(arguments: list[str]) -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     status: int | None = None
-    while status is None and not _signalled and time.monotonic() < end and (line is None or not hung_up(line)):
+    while (
+        status is None
+        and not _signalled
+        and time.monotonic() < end
+        and (line is None or not hung_up(line))
+    ):
         status = reap().get(child)
         if status is None:
             signal.sigtimedwait([signal.SIGCHLD], 0.2)

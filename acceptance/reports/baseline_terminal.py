@@ -12,11 +12,18 @@ from acceptance.reports.terminal import Terminal
 
 
 def show_accepted(
-    certificate: Certificate, screen: Terminal, *, already: bool, former: str | None, language: Language = ENGLISH
+    certificate: Certificate,
+    screen: Terminal,
+    *,
+    already: bool,
+    former: str | None,
+    language: Language = ENGLISH,
 ) -> None:
     """Say that a run is the baseline now, what was accepted with it, and where the one before it is kept."""
     if already:
-        screen.say(language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc))
+        screen.say(
+            language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc)
+        )
         return
     text = language(
         "run {run} is the baseline of this machine (parts: {parts}, measurements: {figures})",
@@ -33,13 +40,19 @@ def show_accepted(
 
 def _remarks(certificate: Certificate, screen: Terminal, language: Language) -> None:
     if not certificate.inventory_declared:
-        screen.say(language("no machine file said what should be in it: the baseline holds what was found"))
+        screen.say(
+            language("no machine file said what should be in it: the baseline holds what was found")
+        )
     for text in (*certificate.waived, *certificate.set_aside):
         screen.say(language("accepted with it: {text}", text=text))
 
 
 def show(
-    certificate: Certificate, sha256: str, former: Sequence[Certificate], screen: Terminal, language: Language = ENGLISH
+    certificate: Certificate,
+    sha256: str,
+    former: Sequence[Certificate],
+    screen: Terminal,
+    language: Language = ENGLISH,
 ) -> None:
     """Print a certificate; `former` are those before it, the oldest first."""
     rows = [
@@ -52,7 +65,9 @@ def show(
     ]
     _grid(screen, rows)
     for one in former:
-        words = language("before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc)
+        words = language(
+            "before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc
+        )
         screen.say(words)
     _remarks(certificate, screen, language)
     for text in certificate.warnings:
@@ -69,7 +84,9 @@ def _heading(screen: Terminal, text: str) -> None:
     screen.say(text, "bold")
 
 
-def _grid(screen: Terminal, rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), right: int = 99) -> None:
+def _grid(
+    screen: Terminal, rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), right: int = 99
+) -> None:
     cells = [("", row) for row in rows]
     grid.show(screen.console, cells, head=head, right=right, watched=screen.watched)
 

@@ -50,7 +50,9 @@ class _Same:
             text = headline(self.first, language)
             return text if own is None else text.replace(own, named.get(own, own))
         text = headline(replace(self.first, text=_with_marks(self.first.text, own)), language)
-        whose = names([named.get(one, one) for one in self.components], language).translate(_UNMARKED)
+        whose = names([named.get(one, one) for one in self.components], language).translate(
+            _UNMARKED
+        )
         text = text.replace(_WHOSE, whose, 1).replace(_WHOSE, language("each"))
         ends = sorted(dict.fromkeys(self.values), key=float)
         return text.replace(_VALUE, f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
@@ -83,7 +85,9 @@ def _number(name: str) -> int:
     return int(re.sub(r"\D", "", name))
 
 
-def entries(findings: Iterable[Finding], places: Locations, language: Language) -> Iterator[ClosingEntry]:
+def entries(
+    findings: Iterable[Finding], places: Locations, language: Language
+) -> Iterator[ClosingEntry]:
     """The findings of one kind, held together: what is true of several components or checks is one line, the same causes are told once."""
     same: dict[object, _Same] = {}
     named = {
@@ -106,5 +110,10 @@ def entries(findings: Iterable[Finding], places: Locations, language: Language) 
     for found, below in explanation.group_findings(marked, places, language):
         members = [by_index[int(finding.check)] for finding in found]
         several = len(members) == 1 and len(members[0].components) > 1
-        lines = tuple((tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members)
-        yield ClosingEntry(lines, explanation.details(members[0].first, NO_LOCATIONS, language) if several else below)
+        lines = tuple(
+            (tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members
+        )
+        yield ClosingEntry(
+            lines,
+            explanation.details(members[0].first, NO_LOCATIONS, language) if several else below,
+        )

@@ -5,15 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.comparison import REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, OutcomeChange
+from acceptance.history.comparison import (
+    REPORTED_KINDS,
+    Comparison,
+    ComparisonRow,
+    DifferenceKind,
+    OutcomeChange,
+)
 from acceptance.reports import comparison_words as words
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
-_STYLE: dict[DifferenceKind, str] = {"worse": "bold red", "lost": "bold red", "better": "green", "gained": "green"}
+_STYLE: dict[DifferenceKind, str] = {
+    "worse": "bold red",
+    "lost": "bold red",
+    "better": "green",
+    "gained": "green",
+}
 
 
-def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, language: Language = ENGLISH) -> None:
+def show(
+    comparison: Comparison,
+    screen: Terminal,
+    *,
+    everything: bool = False,
+    language: Language = ENGLISH,
+) -> None:
     """Print a comparison; `everything` shows the rows within the noise as well."""
     _grid(screen, [("", row) for row in words.heads(comparison, language)], right=5)
     for line in words.opening(comparison, language):
@@ -27,7 +44,11 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
     rows = comparison.rows if everything else comparison.of_kind(*REPORTED_KINDS)
     if rows:
         screen.say("")
-        clause = language("All measurements") if everything else language("Measurements outside the noise")
+        clause = (
+            language("All measurements")
+            if everything
+            else language("Measurements outside the noise")
+        )
         screen.say(clause, "bold")
         names = [language("measurement"), language("component"), language("unit")]
         head = ["", *names, *letters, language("noise")]
@@ -48,20 +69,39 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
         if everything
         else language("{rest} (--all shows them)", rest=words.rest(comparison, language))
     )
-    screen.say(words.closing(comparison, language), "bold red" if comparison.worse else "bold green")
+    screen.say(
+        words.closing(comparison, language), "bold red" if comparison.worse else "bold green"
+    )
 
 
-def _grid(screen: Terminal, rows: Sequence[tuple[str, Sequence[str]]], *, right: int, head: Sequence[str] = ()) -> None:
+def _grid(
+    screen: Terminal,
+    rows: Sequence[tuple[str, Sequence[str]]],
+    *,
+    right: int,
+    head: Sequence[str] = (),
+) -> None:
     grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
 
 
 def _outcome(change: OutcomeChange, language: Language) -> tuple[str, Sequence[str]]:
     style = _STYLE.get(change.kind, "")
     name = change.check or language("the whole run")
-    return style, (words.kind_word(change.kind, language), name, *(text or words.NONE for text in change.outcomes))
+    return style, (
+        words.kind_word(change.kind, language),
+        name,
+        *(text or words.NONE for text in change.outcomes),
+    )
 
 
 def _row(row: ComparisonRow, language: Language) -> tuple[str, Sequence[str]]:
     mark = words.kind_word(row.kind, language)
-    cells = (mark, row.measurement, row.component, row.unit, *words.values(row, language), words.allowed(row, language))
+    cells = (
+        mark,
+        row.measurement,
+        row.component,
+        row.unit,
+        *words.values(row, language),
+        words.allowed(row, language),
+    )
     return _STYLE.get(row.kind, ""), cells

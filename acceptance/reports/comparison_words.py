@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number, quantity
-from acceptance.history.comparison import BAD, REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, ValueChange
+from acceptance.history.comparison import (
+    BAD,
+    REPORTED_KINDS,
+    Comparison,
+    ComparisonRow,
+    DifferenceKind,
+    ValueChange,
+)
 from acceptance.history.noise import Spread
 from acceptance.reports.text import duration
 
@@ -40,7 +47,10 @@ def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
     due = [True, *(change.kind != "gone" for change in row.changes)]
     due[0] = any(change.kind != "new" for change in row.changes)
     texts = [text if is_due else NONE for text, is_due in zip(shown, due, strict=True)]
-    return (texts[0], *(_beside(text, change) for text, change in zip(texts[1:], row.changes, strict=True)))
+    return (
+        texts[0],
+        *(_beside(text, change) for text, change in zip(texts[1:], row.changes, strict=True)),
+    )
 
 
 def _beside(text: str, change: ValueChange) -> str:
@@ -63,7 +73,11 @@ def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
 def _size(spread: Spread, unit: str, language: Language) -> str:
     if not spread.size:
         return language("none")
-    return f"± {quantity(spread.size, unit)}" if spread.absolute else f"± {number(100 * spread.size)} %"
+    return (
+        f"± {quantity(spread.size, unit)}"
+        if spread.absolute
+        else f"± {number(100 * spread.size)} %"
+    )
 
 
 def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:

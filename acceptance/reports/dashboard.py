@@ -20,10 +20,17 @@ from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
-_A_SECOND = 1  # a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured
+_A_SECOND = (
+    1  # a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured
+)
 _BAR = 20
 _WIDE = 72  # with fewer columns there is no room for a bar
-_STYLES: dict[Outcome, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
+_STYLES: dict[Outcome, str] = {
+    "pass": "green",
+    "fail": "bold red",
+    "error": "yellow",
+    "skip": "yellow",
+}
 
 
 def phase(session: Session, language: Language) -> str:
@@ -45,7 +52,9 @@ def outcomes(remaining: RunProgress, language: Language, signs: Glyphs) -> Text:
         "error": language("{number} with errors", number=found["error"]),
         "skip": language("{number} skipped", number=found["skip"]),
     }
-    text = Text(language("{done} of {total} checks done", done=sum(found.values()), total=remaining.checks))
+    text = Text(
+        language("{done} of {total} checks done", done=sum(found.values()), total=remaining.checks)
+    )
     for outcome, word in words.items():
         if found[outcome]:
             text.append(signs.between).append(word, _STYLES[outcome])
@@ -55,11 +64,20 @@ def outcomes(remaining: RunProgress, language: Language, signs: Glyphs) -> Text:
 class Dashboard:
     """What is drawn, for the room that there is at this moment. Whatever goes wrong with drawing, the run goes on without the picture."""
 
-    def __init__(self, remaining: RunProgress, gauges: Gauges, language: Language, signs: Glyphs) -> None:
-        self._remaining, self._gauges, self._language, self._signs = remaining, gauges, language, signs
+    def __init__(
+        self, remaining: RunProgress, gauges: Gauges, language: Language, signs: Glyphs
+    ) -> None:
+        self._remaining, self._gauges, self._language, self._signs = (
+            remaining,
+            gauges,
+            language,
+            signs,
+        )
         self._spinner = Spinner(signs.spinner)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
         try:
             lines = self.lines(options.max_width, console.height)
         except Exception:  # noqa: BLE001 - it would end the thread that draws, with a traceback over the run's lines
@@ -78,17 +96,26 @@ class Dashboard:
         if gauges and len(gauges) + 1 <= room:
             cards, room = [panel.table(gauges, width, language, signs)], room - len(gauges) - 1
         elif gauges:
-            cards += panel.flow_lines(list(panel.summary_parts(gauges, language, signs)), width, signs)[:room]
+            cards += panel.flow_lines(
+                list(panel.summary_parts(gauges, language, signs)), width, signs
+            )[:room]
             room -= len(cards)
         tail: list[RenderableType] = []
         if room > 0:
-            tail, room = [panel.cut(outcomes(self._remaining, language, signs), width, signs)], room - 1
-        sensors = panel.flow_lines(list(panel.machine(self._gauges.machine, language, signs)), width, signs)
+            tail, room = (
+                [panel.cut(outcomes(self._remaining, language, signs), width, signs)],
+                room - 1,
+            )
+        sensors = panel.flow_lines(
+            list(panel.machine(self._gauges.machine, language, signs)), width, signs
+        )
         if sensors and len(sensors) <= room:
             tail, room = [*sensors, *tail], room - len(sensors)
         planned = self._remaining.planned
         if planned is not None and room > 0:
-            head.append(panel.cut(Text(f"  {one_line(language(planned.title))}", "dim"), width, signs))
+            head.append(
+                panel.cut(Text(f"  {one_line(language(planned.title))}", "dim"), width, signs)
+            )
             room -= 1
         if room > 0:
             head.insert(0, Text(""))  # apart from the sentences above
@@ -98,12 +125,18 @@ class Dashboard:
         """One line: what is running, a bar, the time that has passed, and about how much is left."""
         language, remaining = self._language, self._remaining
         left = remaining.time_left(language)
-        text = Text(one_line(remaining.check) if remaining.check else language("between two checks"), "bold")
+        text = Text(
+            one_line(remaining.check) if remaining.check else language("between two checks"), "bold"
+        )
         planned = remaining.planned
         if planned is not None and width >= _WIDE:
             text = Text(f"{phase(planned.session, language)}: ").append_text(text)
         made = Table.grid(padding=(0, 1))
-        ends = f"{duration(remaining.elapsed_s())}{self._signs.between}{left}" if width >= _WIDE else left
+        ends = (
+            f"{duration(remaining.elapsed_s())}{self._signs.between}{left}"
+            if width >= _WIDE
+            else left
+        )
         bar = _BAR + 1 if width >= _WIDE else 0
         room = max(1, width - 2 - bar - Text(ends).cell_len - 1)
         made.add_column(width=1)

@@ -13,7 +13,9 @@ from acceptance.core.finding import DRIFT
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history.changes import CHANGES
 
-_LONGEST = 2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
+_LONGEST = (
+    2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
+)
 _DEEPEST = 4  # a phrase in a clause in a sentence
 # What stands for a name of these in a form; for any other a few words.
 _FIELDS = {
@@ -85,13 +87,19 @@ def translate(text: str, language: Language) -> str:
     words = _phrase(words, language, _DEEPEST)
     for clause in clauses:
         now = _phrase(clause, language, _DEEPEST)
-        words = language("{told}; {clause}", told=words, clause=now) if now != clause else f"{words}; {clause}"
+        words = (
+            language("{told}; {clause}", told=words, clause=now)
+            if now != clause
+            else f"{words}; {clause}"
+        )
     return words
 
 
 def _phrase(text: str, language: Language, deep: int) -> str:
     """A clause, or a phrase in one: its form, and what is in that; as it stands where its form is not known."""
-    found = next(((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None)
+    found = next(
+        ((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None
+    )
     if found is None or not deep:
         return text
     form, match = found
@@ -109,7 +117,9 @@ def _facts(text: str, language: Language) -> str:
     """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as `fixtures/changes.toml` has them."""
     more = _MORE.fullmatch(text)
     named = ", ".join(_fact(one, language) for one in (more["names"] if more else text).split(", "))
-    return language("{names} and {number} more", names=named, number=more["number"]) if more else named
+    return (
+        language("{names} and {number} more", names=named, number=more["number"]) if more else named
+    )
 
 
 def _fact(text: str, language: Language) -> str:

@@ -35,7 +35,9 @@ class Explanation:
     action: str | None = None
 
 
-def explain(finding: Finding, places: Locations, language: Language = ENGLISH) -> Explanation | None:
+def explain(
+    finding: Finding, places: Locations, language: Language = ENGLISH
+) -> Explanation | None:
     """What is known about a failure, a warning or an event; None for what names its cure in its own text, as errors and skips do."""
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
@@ -60,7 +62,11 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
         return own
     advice = found.of_event(finding.event)
     # Drift of a measurement has causes of its own kind first, then those of the measurement, and its command, which is about the part.
-    return replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes)) if advice and own else advice
+    return (
+        replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes))
+        if advice and own
+        else advice
+    )
 
 
 def _action(text: str, language: Language) -> str:
@@ -75,10 +81,17 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
     if rest < 1:
         return shown
-    return (*shown, language("... (1 more line)") if rest == 1 else language("... ({number} more lines)", number=rest))
+    return (
+        *shown,
+        language("... (1 more line)")
+        if rest == 1
+        else language("... ({number} more lines)", number=rest),
+    )
 
 
-def labelled_lines(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[tuple[str, str], ...]:
+def labelled_lines(
+    finding: Finding, places: Locations, language: Language = ENGLISH
+) -> tuple[tuple[str, str], ...]:
     """A teaching line by line, each with its label, as people read it; first where the component is, as far as its name does not say."""
     found = explain(finding, places, language)
     if found is None:
@@ -106,7 +119,10 @@ def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, 
         yield language("what to do"), explanation.action
     for number, (what, tell) in enumerate(explanation.causes, start=1):
         label = language("likely cause {number}", number=number)
-        yield label, language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what
+        yield (
+            label,
+            language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what,
+        )
     if explanation.next and explanation.next != explanation.action:
         yield language("next"), explanation.next
     if explanation.shows:

@@ -27,7 +27,9 @@ REASONS = (
 # Of a GPU that works at its power limit as it should, the power cap is told too; these are told in colour.
 ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
 _MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
-_KEPT = 200  # events of a GPU that are compared with each other; later ones are counted as they come
+_KEPT = (
+    200  # events of a GPU that are compared with each other; later ones are counted as they come
+)
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
 _RATE = re.compile(r"(?<![a-z])([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
 
@@ -99,8 +101,14 @@ class Gauges:
             for gpu in self._gpus.values():
                 gpu.figure = gpu.lap = None
         elif isinstance(body, Measured):
-            if body.component in self._gpus and body.value is not None and body.unit not in ("count", "ratio"):
-                self._gpus[body.component].figure = f"{quantity(body.value, body.unit)} {body.measurement}"
+            if (
+                body.component in self._gpus
+                and body.value is not None
+                and body.unit not in ("count", "ratio")
+            ):
+                self._gpus[
+                    body.component
+                ].figure = f"{quantity(body.value, body.unit)} {body.measurement}"
         elif isinstance(body, Note) and body.progress:
             self._progress(body.text)
 
@@ -128,7 +136,9 @@ class Gauges:
         gpu.lost |= body.kind == LOST
         if len(gpu.events) < _KEPT:
             gpu.events.append(entry)
-            gpu.errors = len(without_duplicates(gpu.events))  # the kernel log and NVML tell of the same
+            gpu.errors = len(
+                without_duplicates(gpu.events)
+            )  # the kernel log and NVML tell of the same
         else:
             gpu.errors += 1
 

@@ -23,7 +23,9 @@ ASCII = Glyphs("C", "...", ", ", "line")
 def plain_locale(environ: Mapping[str, str]) -> bool:
     """Whether the environment asks for plain ASCII: Python writes UTF-8 there none the less (PEP 540), and a terminal need not know it."""
     # The first that is set decides, as for every program (POSIX, locale).
-    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environ.get(name))), "")
+    locale = next(
+        (value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environ.get(name))), ""
+    )
     return locale in ("C", "POSIX")
 
 

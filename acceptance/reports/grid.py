@@ -15,17 +15,26 @@ _CELL = 200  # characters of a cell: one that is endless would make every line s
 
 
 def show(
-    console: Console, rows: Sequence[tuple[str, Sequence[str]]], *, head: Sequence[str] = (), right: int, watched: bool
+    console: Console,
+    rows: Sequence[tuple[str, Sequence[str]]],
+    *,
+    head: Sequence[str] = (),
+    right: int,
+    watched: bool,
 ) -> None:
     """Print rows, each a style and its cells; from column `right` on they are set to the right. All texts may come from outside."""
-    table = Table(box=None, show_header=bool(head), padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = Table(
+        box=None, show_header=bool(head), padding=(0, 2, 0, 0), pad_edge=False, header_style="bold"
+    )
     columns = max((len(cells) for _, cells in rows), default=0)
     for place in range(columns):
         name = Text(one_line(head[place], _CELL)) if head else ""
         table.add_column(name, justify="right" if place >= right else "left", overflow="fold")
     for style, cells in rows:
         table.add_row(*(Text(one_line(cell, _CELL)) for cell in cells), style=style or None)
-    lines = console.render_lines(table, console.options if watched else console.options.update_width(_WIDE), pad=False)
+    lines = console.render_lines(
+        table, console.options if watched else console.options.update_width(_WIDE), pad=False
+    )
     for line in lines:
         text = Text().join(Text(segment.text, segment.style or "") for segment in line)
         text.rstrip()

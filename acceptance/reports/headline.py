@@ -10,7 +10,8 @@ from acceptance.reports import drift_words
 
 # As `core.judgement` writes it. The note in it may hold anything, so the limit is looked for from its end.
 _MEASURED = re.compile(
-    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); basis: (?P<basis>.*)", re.DOTALL
+    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); basis: (?P<basis>.*)",
+    re.DOTALL,
 )
 # Above its ceiling.
 _IMPLAUSIBLE = re.compile(

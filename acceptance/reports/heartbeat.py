@@ -53,7 +53,11 @@ class Heartbeat:
         words = [self._remaining.time_left(language)]
         if gauges:
             few = len(gauges) <= _FEW
-            parts = panel.gpu_parts(gauges, language, signs) if few else panel.summary_parts(gauges, language, signs)
+            parts = (
+                panel.gpu_parts(gauges, language, signs)
+                if few
+                else panel.summary_parts(gauges, language, signs)
+            )
         else:
             parts = panel.machine(self._gauges.machine, language, signs)
         words += [part.plain for part in parts]

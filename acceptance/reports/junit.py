@@ -33,7 +33,9 @@ from acceptance.reports.text import count_of, one_line
 RUN = "the whole run"
 NAME = 200  # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
 RESULT = 60_000  # bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with more in one
-OUTPUT = 90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
+OUTPUT = (
+    90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
+)
 MOST_RAN = 200  # programs of one check that are told, the last ones
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ATTACHMENT = "[[ATTACHMENT|"
@@ -71,7 +73,9 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
     for name, value in _provenance(verdict):
         suite.add_property(_name(name), _line(value))
     put_off = [finding for finding in verdict.findings if verdict.postponed]
-    for name, check in zip(_names([check.id for check in verdict.checks]), verdict.checks, strict=True):
+    for name, check in zip(
+        _names([check.id for check in verdict.checks]), verdict.checks, strict=True
+    ):
         suite.add_testcase(_case(name, check, journal, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
@@ -103,7 +107,9 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(name: str, check: CheckResult, journal: Journal, where: Locations, put_off: Sequence[Finding]) -> TestCase:
+def _case(
+    name: str, check: CheckResult, journal: Journal, where: Locations, put_off: Sequence[Finding]
+) -> TestCase:
     """One planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
@@ -111,7 +117,11 @@ def _case(name: str, check: CheckResult, journal: Journal, where: Locations, put
         for key, value in _numbers(judged):
             case.add_property(_name(key), _line(value))
     findings = [finding for finding in check.findings if finding.kind == check.outcome]
-    waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
+    waived = (
+        [finding for finding in check.findings if finding.kind == "waived"]
+        if check.outcome == "skip"
+        else []
+    )
     text = _finding_text(findings or waived or put_off, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
@@ -119,7 +129,9 @@ def _case(name: str, check: CheckResult, journal: Journal, where: Locations, put
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not findings else "skipped")]
-    case.system_out = "\n".join((*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal)))
+    case.system_out = "\n".join(
+        (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal))
+    )
     return case
 
 
@@ -135,7 +147,9 @@ def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
     room = size - NAME  # for the line that says so
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
-    left_out = f"... ({count_of(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    left_out = (
+        f"... ({count_of(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    )
     return (*lines[:head], left_out, *lines[len(lines) - tail :])
 
 
@@ -149,7 +163,9 @@ def _seconds(seconds: float) -> float:
     return round(max(0.0, seconds), 3)
 
 
-def _result(kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str) -> Failure | Error | Skipped:
+def _result(
+    kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str
+) -> Failure | Error | Skipped:
     result = kind(message=text.split("\n")[0], type_=type_)
     result.text = text
     return result
@@ -180,13 +196,19 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
         yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
         yield f"{finding.kind}: {_line(finding.text)}"
-        if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
+        if (
+            finding.kind != check.outcome
+        ):  # what made the outcome is told whole in the result beside this
             yield from map(_line, explanation.details(finding, where))
 
 
 def _ran(check: str, journal: Journal) -> Iterator[str]:
     """The programs that a check ran, each with its log; last, where every reader that shortens looks."""
-    bodies = [entry.body for entry in journal.entries if isinstance(entry.body, ToolRan) and entry.body.check == check]
+    bodies = [
+        entry.body
+        for entry in journal.entries
+        if isinstance(entry.body, ToolRan) and entry.body.check == check
+    ]
     if len(bodies) > MOST_RAN:
         yield f"ran {count_of(len(bodies) - MOST_RAN, 'more program')} before these"
     for body in bodies[-MOST_RAN:]:
@@ -198,5 +220,10 @@ def _ran(check: str, journal: Journal) -> Iterator[str]:
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:
     """Ask CI to attach a log. Sessions write the names: none may lead out of the run's folder, or be another than it looks."""
     path, inside = f"{run_dir / log}", Path(log)
-    if one_line(path) == path and "]]" not in path and not inside.is_absolute() and ".." not in inside.parts:
+    if (
+        one_line(path) == path
+        and "]]" not in path
+        and not inside.is_absolute()
+        and ".." not in inside.parts
+    ):
         yield f"{_ATTACHMENT}{path}]]"

@@ -40,8 +40,14 @@ def choose(given: str | None, environ: Mapping[str, str]) -> Language:
     if given is not None:
         code = _CODES.get(given.replace("_", "-").lower())
         if code is None:
-            raise UnknownLanguage(f"--lang {given}: there is no such language; there are {' and '.join(CODES)}")
+            raise UnknownLanguage(
+                f"--lang {given}: there is no such language; there are {' and '.join(CODES)}"
+            )
         return language(code)
     # The first that is set decides, as for every program (POSIX, locale).
-    locale = next((value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := environ.get(name))), "")
-    return language(_CODES.get(locale.partition(".")[0].partition("@")[0].replace("_", "-").lower(), "en"))
+    locale = next(
+        (value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := environ.get(name))), ""
+    )
+    return language(
+        _CODES.get(locale.partition(".")[0].partition("@")[0].replace("_", "-").lower(), "en")
+    )

@@ -65,7 +65,10 @@ class LineWriter:
 
     def columns(self, *cells: tuple[str, int], style: str = "") -> None:
         """One indented line of texts with their widths; a negative width sets the text to the right. A terminal's edge cuts the last."""
-        padded = [one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width) for text, width in cells]
+        padded = [
+            one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width)
+            for text, width in cells
+        ]
         self.cut(Text("  " + "  ".join(padded), style=style))
 
     def cut(self, line: Text) -> None:

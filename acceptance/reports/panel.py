@@ -56,12 +56,18 @@ def throttle_words(gauge: Gauge, language: Language) -> Text:
         return Text(language("LOST"), "bold red")
     if not gauge.held:
         return Text(language("idle") if gauge.idle else "", "dim")
-    return Text(", ".join(words[one] for one in gauge.held), "yellow" if set(gauge.held) & ALARMING else "")
+    return Text(
+        ", ".join(words[one] for one in gauge.held), "yellow" if set(gauge.held) & ALARMING else ""
+    )
 
 
 def turn(gauge: Gauge, language: Language) -> str:
     """How far its burn is."""
-    return language("turn {number} of {total}", number=gauge.lap[0], total=gauge.lap[1]) if gauge.lap else ""
+    return (
+        language("turn {number} of {total}", number=gauge.lap[0], total=gauge.lap[1])
+        if gauge.lap
+        else ""
+    )
 
 
 def _value(value: float | None, unit: str) -> str:
@@ -73,11 +79,21 @@ def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
     return (
         Column(language("GPU"), 5, False, 9, lambda one: Text(one.name)),
         Column(language("power"), 6, True, 5, lambda one: Text(_value(one.power_w, "W"))),
-        Column(language("temp"), 5, True, 8, lambda one: Text(_value(one.temperature_c, signs.degree))),
+        Column(
+            language("temp"), 5, True, 8, lambda one: Text(_value(one.temperature_c, signs.degree))
+        ),
         Column(language("clock"), 8, True, 3, lambda one: Text(_value(one.clock_mhz, "MHz"))),
-        Column(language("errors"), 6, True, 7, lambda one: Text(str(one.errors), "bold red" if one.errors else "")),
+        Column(
+            language("errors"),
+            6,
+            True,
+            7,
+            lambda one: Text(str(one.errors), "bold red" if one.errors else ""),
+        ),
         Column(language("held back by"), 14, False, 6, lambda one: throttle_words(one, language)),
-        Column(language("latest figure"), 20, False, 2, lambda one: Text(one_line(one.figure or ""))),
+        Column(
+            language("latest figure"), 20, False, 2, lambda one: Text(one_line(one.figure or ""))
+        ),
         Column(language("burn"), 13, False, 1, lambda one: Text(turn(one, language))),
     )
 
@@ -94,20 +110,30 @@ def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Glyphs
     """A line a GPU, under a line of heads."""
     found = fitting_columns(columns(language, signs), width)
     spare = max(0, width - sum(one.width + _GAP for one in found))
-    made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_edge=False, header_style="dim")
+    made = Table(
+        box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_edge=False, header_style="dim"
+    )
     for index, one in enumerate(found):
         room = one.width + (spare if index == len(found) - 1 and not one.right else 0)
         made.add_column(
-            cut(Text(one.head), room, signs), width=room, justify="right" if one.right else "left", no_wrap=True
+            cut(Text(one.head), room, signs),
+            width=room,
+            justify="right" if one.right else "left",
+            no_wrap=True,
         )
     for gauge in gauges:
         made.add_row(
-            *(cut(one.cell(gauge), column.width or 0, signs) for one, column in zip(found, made.columns, strict=True))
+            *(
+                cut(one.cell(gauge), column.width or 0, signs)
+                for one, column in zip(found, made.columns, strict=True)
+            )
         )
     return made
 
 
-def _extreme(gauges: Sequence[Gauge], value: Callable[[Gauge], float | None], most: bool) -> tuple[Gauge, float] | None:
+def _extreme(
+    gauges: Sequence[Gauge], value: Callable[[Gauge], float | None], most: bool
+) -> tuple[Gauge, float] | None:
     known = [(one, found) for one in gauges if (found := value(one)) is not None]
     if not known:
         return None
@@ -128,7 +154,11 @@ def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) ->
         shown = _value(hottest[1], signs.degree)
         yield Text(language("hottest {name} {value}", name=hottest[0].name, value=shown))
     if slowest := _extreme(gauges, lambda one: one.clock_mhz, False):
-        yield Text(language("slowest {name} {value}", name=slowest[0].name, value=_value(slowest[1], "MHz")))
+        yield Text(
+            language(
+                "slowest {name} {value}", name=slowest[0].name, value=_value(slowest[1], "MHz")
+            )
+        )
     for name, words in _held_by(gauges, language).items():
         yield Text(f"{name}: {', '.join(words)}")
     powers = [one.power_w for one in gauges if one.power_w is not None]

@@ -22,5 +22,7 @@ def render(value: object, encoding: str = "utf-8") -> bytes:
     can be a control character there."""
     text = msgspec.json.format(encoded(value), indent=2).decode("utf-8")
     utf_8 = encoding.lower().replace("-", "").replace("_", "") == "utf8"
-    escaped = _NOT_ASCII.sub(lambda found: found[0] if utf_8 and found[0].isprintable() else _escaped(found[0]), text)
+    escaped = _NOT_ASCII.sub(
+        lambda found: found[0] if utf_8 and found[0].isprintable() else _escaped(found[0]), text
+    )
     return escaped.encode("utf-8") + b"\n"

@@ -39,7 +39,11 @@ class SafeOutput(io.TextIOBase):
     def write(self, text: str) -> int:
         """Write, or throw away."""
         if self.failure is None:
-            safe = text.encode("ascii", errors="backslashreplace").decode("ascii") if self._plain else text
+            safe = (
+                text.encode("ascii", errors="backslashreplace").decode("ascii")
+                if self._plain
+                else text
+            )
             try:
                 self._stream.write(safe)
             except OSError as error:

@@ -16,8 +16,12 @@ def line(values: Sequence[float], width: int, *, plain: bool) -> str:
     """
     letters = _PLAIN if plain else _DRAWN
     count = min(len(values), width)
-    parts = (values[len(values) * n // count : len(values) * (n + 1) // count] for n in range(count))
-    cells = [statistics.median_low(part) / 2 for part in parts]  # halved, so that no difference is beyond all numbers
+    parts = (
+        values[len(values) * n // count : len(values) * (n + 1) // count] for n in range(count)
+    )
+    cells = [
+        statistics.median_low(part) / 2 for part in parts
+    ]  # halved, so that no difference is beyond all numbers
     low, high = min(cells, default=0.0), max(cells, default=0.0)
     if low == high:
         return letters[3] * count

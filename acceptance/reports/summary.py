@@ -34,7 +34,9 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
         "error": language("1 error") if errors == 1 else language("{number} errors", number=errors),
         "skip": language("{number} skipped", number=verdict.count("skip")),
     }
-    counts = ", ".join(word for outcome, word in words.items() if verdict.count(outcome) or outcome == "pass")
+    counts = ", ".join(
+        word for outcome, word in words.items() if verdict.count(outcome) or outcome == "pass"
+    )
     waived = len(verdict.of_kind("waived"))
     counts += f", {language('{number} waived', number=waived)}" if waived else ""
     text = f" ({'; '.join(about)})" if about else ""
@@ -44,7 +46,9 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
         counts += "; " + (
             language("1 subject waived whole: {name}", name=whole)
             if one
-            else language("{number} subjects waived whole: {names}", number=len(subjects), names=whole)
+            else language(
+                "{number} subjects waived whole: {names}", number=len(subjects), names=whole
+            )
         )
     return f"{verdict.verdict}{text}: {counts}"
 
@@ -55,16 +59,26 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
         judged.due
         for check in verdict.checks
         for judged in check.judged
-        if judged.due.limit is None and judged.value is not None and judged.due.origin in (NO_SHEET, NO_ARCHITECTURE)
+        if judged.due.limit is None
+        and judged.value is not None
+        and judged.due.origin in (NO_SHEET, NO_ARCHITECTURE)
     ]
     if not found:
         return None
     names = list(dict.fromkeys(name for due in found for name in due.component.split("->")))
-    where = ", ".join(names) if len(names) <= MOST_NAMES else language("{number} GPUs", number=len(names))
+    where = (
+        ", ".join(names)
+        if len(names) <= MOST_NAMES
+        else language("{number} GPUs", number=len(names))
+    )
     if len(found) == 1:
-        return language("1 figure of {where} not judged: no sheet of the model tells a limit", where=where)
+        return language(
+            "1 figure of {where} not judged: no sheet of the model tells a limit", where=where
+        )
     return language(
-        "{number} figures of {where} not judged: no sheet of the model tells a limit", number=len(found), where=where
+        "{number} figures of {where} not judged: no sheet of the model tells a limit",
+        number=len(found),
+        where=where,
     )
 
 
@@ -91,6 +105,8 @@ def basis_text(judged: Judgement) -> str:
     due = judged.due
     basis = f"{due.limit.basis} ({due.origin})" if due.limit else due.unlimited or "no limit"
     most = (
-        f"; no more than {quantity(due.ceiling.high, due.unit)} is possible" if due.ceiling and due.ceiling.high else ""
+        f"; no more than {quantity(due.ceiling.high, due.unit)} is possible"
+        if due.ceiling and due.ceiling.high
+        else ""
     )
     return one_line(f"{basis}{most}")

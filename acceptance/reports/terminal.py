@@ -15,7 +15,16 @@ from acceptance.core.finding import FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number, quantity
 from acceptance.core.plan import Due, Plan
-from acceptance.core.record import CheckEnded, CheckStarted, Entry, Event, ForeignProcess, Measured, Outcome, Skipped
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Event,
+    ForeignProcess,
+    Measured,
+    Outcome,
+    Skipped,
+)
 from acceptance.core.verdict import Verdict
 from acceptance.reports import closing, summary
 from acceptance.reports.gauges import Gauges
@@ -63,13 +72,19 @@ class _Check:
 def _figure(name: str, measured: list[Measured]) -> str:
     values = [body.value for body in measured if body.value is not None]
     low, high, unit = min(values), max(values), measured[0].unit
-    return f"{name} {number(low)} .. {quantity(high, unit)}" if len(values) > 1 else f"{name} {quantity(low, unit)}"
+    return (
+        f"{name} {number(low)} .. {quantity(high, unit)}"
+        if len(values) > 1
+        else f"{name} {quantity(low, unit)}"
+    )
 
 
 class _Shown:
     """What follows a run while it goes: how far it is, the gauges, and the view that draws them or tells of them now and then."""
 
-    def __init__(self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: LineWriter) -> None:
+    def __init__(
+        self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: LineWriter
+    ) -> None:
         self.remaining = RunProgress(plan)
         self.gauges = Gauges(plan.gpus, addresses)
         self.live: Live | None = None
@@ -98,23 +113,40 @@ class Terminal(LineWriter):
     def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
         """A terminal that writes to standard output for as long as that can be written."""
         plain = language.code == "en" and plain_locale(os.environ)
-        return cls(Console(file=cast("IO[str]", SafeOutput(sys.stdout, plain=plain)), highlight=False), language)
+        return cls(
+            Console(file=cast("IO[str]", SafeOutput(sys.stdout, plain=plain)), highlight=False),
+            language,
+        )
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
         """The plan with its ETA and what it cannot detect. With `details`, every measurement with its limit."""
         language = self._language
         measurements = sum(len(check.due) for check in plan.checks)
         self.say(language("profile {name}: {text}", name=plan.profile, text=language(summary_text)))
-        checks = language("1 check") if len(plan.checks) == 1 else language("{n} checks", n=len(plan.checks))
-        figures = language("1 measurement") if measurements == 1 else language("{n} measurements", n=measurements)
+        checks = (
+            language("1 check")
+            if len(plan.checks) == 1
+            else language("{n} checks", n=len(plan.checks))
+        )
+        figures = (
+            language("1 measurement")
+            if measurements == 1
+            else language("{n} measurements", n=measurements)
+        )
         partial = f" ({language('partial')})" if plan.scope == "partial" else ""
         time = duration(plan.eta_s())
-        words = language("plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time)
+        words = language(
+            "plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time
+        )
         self.say(f"{words}{partial}")
         for session in SESSIONS:
             for check in plan.share(session):
-                self.columns((check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0))
-                self.say_all((self._limit_text(due) for due in (check.due if details else ())), indent=6)
+                self.columns(
+                    (check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0)
+                )
+                self.say_all(
+                    (self._limit_text(due) for due in (check.due if details else ())), indent=6
+                )
         for text in plan.gaps:
             self.say(language("gap: {text}", text=text), "yellow")
         for text in plan.not_tested:
@@ -129,7 +161,9 @@ class Terminal(LineWriter):
         if due.ceiling is not None:
             most = quantity(due.ceiling.high or 0.0, due.unit)
             text = self._language("{told}; no more than {most} is possible", told=text, most=most)
-        return self._language("{what} on {where} {told}", what=due.measurement, where=due.component, told=text)
+        return self._language(
+            "{what} on {where} {told}", what=due.measurement, where=due.component, told=text
+        )
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
         """Begin to show how the run goes. `addresses` are the names of GPUs by the PCI addresses that events speak of."""
@@ -159,7 +193,10 @@ class Terminal(LineWriter):
         elif isinstance(body, Event):
             self._event(body)
         elif isinstance(body, ForeignProcess) and body.until_s is None:
-            self.say(self._language("{gpu} is also used by {who}", gpu=body.component, who=body.who), "yellow")
+            self.say(
+                self._language("{gpu} is also used by {who}", gpu=body.component, who=body.who),
+                "yellow",
+            )
         if shown and shown.calm and (line := shown.calm.line()):
             self.put(Text(line))
 
@@ -171,11 +208,16 @@ class Terminal(LineWriter):
         self._told.add(name)
         source = _SOURCES.get(body.source, body.source)
         where = self._shown.gauges.name(body.component) if self._shown else None
-        on = f" on {where}" if where and where != body.component else ""  # a name is told for an address alone
+        on = (
+            f" on {where}" if where and where != body.component else ""
+        )  # a name is told for an address alone
         meaning = self._language(body.meaning).rstrip(".")
         self.say(f"{source}: {body.severity}{on}: {meaning}: {body.text}", "yellow")
         if len(self._told) == _MOST_EVENTS:
-            self.say(self._language("more events are not shown here; the reports have them all"), "yellow")
+            self.say(
+                self._language("more events are not shown here; the reports have them all"),
+                "yellow",
+            )
 
     def _ended(self, body: CheckEnded) -> None:
         message, outcome = body.message, body.outcome
@@ -188,7 +230,10 @@ class Terminal(LineWriter):
             self._shown.remaining.ended(body.check, outcome)
             if self._shown.calm:
                 self._shown.calm.reset()
-        self._outcome(outcome, f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip())
+        self._outcome(
+            outcome,
+            f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip(),
+        )
 
     def _outcome(self, outcome: Outcome, text: str) -> None:
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
@@ -217,7 +262,11 @@ class Terminal(LineWriter):
         ]
         if unjudged:
             names = ", ".join(dict.fromkeys(judged.due.measurement for judged in unjudged))
-            self.say(language("recorded without a limit: {names} (`rigproof plan` says why)", names=names))
+            self.say(
+                language(
+                    "recorded without a limit: {names} (`rigproof plan` says why)", names=names
+                )
+            )
         for path in files:
             self.path(path)
         self.say(summary.closing_line(verdict, language), _VERDICT[verdict.verdict])

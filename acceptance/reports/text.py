@@ -12,7 +12,9 @@ _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_BREAKS = re.compile("\r\n|[\r\x85\u2028\u2029]")  # line ends to some readers and not to others: all become the one
+_BREAKS = re.compile(
+    "\r\n|[\r\x85\u2028\u2029]"
+)  # line ends to some readers and not to others: all become the one
 
 
 def clean(text: str, limit: int = 20_000) -> str:

@@ -16,7 +16,9 @@ _OTHERS = 90  # columns that all the rest takes
 _LEAST = 8  # letters that still show something
 
 
-def show(report: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
+def show(
+    report: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False
+) -> None:
     """Print the nights of a machine; `one` says that a measurement was named, so that what changed most is not asked for."""
     for line in words.opening(report, language):
         screen.say(line)
@@ -24,15 +26,22 @@ def show(report: TrendReport, screen: Terminal, language: Language = ENGLISH, *,
         changed = report.largest_changes()
         screen.say("")
         if changed:
-            screen.say(language("What changed most: the last week beside the nights before"), "bold")
+            screen.say(
+                language("What changed most: the last week beside the nights before"), "bold"
+            )
             _grid(screen, changed, language, moved=True)
         elif report.can_tell():
-            screen.say(language("Nothing changed by more than noise in the last week."), "bold green")
+            screen.say(
+                language("Nothing changed by more than noise in the last week."), "bold green"
+            )
         else:
             screen.say(language("There are too few nights to tell what changed."))
     if report.rows:
         screen.say("")
-        screen.say(language("All measurements") if not one else language("Nights of what was named"), "bold")
+        screen.say(
+            language("All measurements") if not one else language("Nights of what was named"),
+            "bold",
+        )
         _grid(screen, report.rows, language, moved=False)
     for row in report.rows if one else ():
         for place, changes in row.began:
@@ -40,7 +49,12 @@ def show(report: TrendReport, screen: Terminal, language: Language = ENGLISH, *,
             where = f"{row.course.measurement} {row.course.component}"
             text = words.changed(changes, language)
             screen.say(
-                language("{where}: another era from {run} on: {changes}", where=where, run=point.run_id, changes=text)
+                language(
+                    "{where}: another era from {run} on: {changes}",
+                    where=where,
+                    run=point.run_id,
+                    changes=text,
+                )
             )
 
 
@@ -48,7 +62,9 @@ def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, mov
     plain = screen.signs is ASCII
     # A part that was replaced has a course of its own, and is told by its serial number.
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]
-    replaced = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    replaced = (
+        {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    )
     head = [*words.head(language), *([language("change")] if moved else []), language("values")]
     width = max(_LEAST, min(WIDTH, screen.console.width - _OTHERS)) if screen.watched else WIDTH
     cells = []

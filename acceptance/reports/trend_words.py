@@ -17,24 +17,37 @@ _DATE = 10  # characters of a moment that are its date
 def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
     """Which machine, how many nights, and what they were judged."""
     lines = [
-        language("machine {id}: {nights} recorded", id=report.machine_id, nights=_nights(report.recorded, language))
+        language(
+            "machine {id}: {nights} recorded",
+            id=report.machine_id,
+            nights=_nights(report.recorded, language),
+        )
     ]
     if report.shown:
         first, last = report.shown[0], report.shown[-1]
         dates = {"first": first.utc[:_DATE], "last": last.utc[:_DATE]}
         if report.recorded > len(report.shown):
             shown = _nights(len(report.shown), language)
-            lines.append(language("shown are the last {nights}, from {first} to {last}", nights=shown, **dates))
+            lines.append(
+                language(
+                    "shown are the last {nights}, from {first} to {last}", nights=shown, **dates
+                )
+            )
         else:
             lines.append(language("from {first} to {last}", **dates))
         lines.append(verdicts(report, language))
-        lines.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict))
+        lines.append(
+            language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict)
+        )
     if report.baseline:
         lines.append(language("accepted as the baseline: {run}", run=report.baseline))
     if report.others:
         machines = ", ".join(report.others)
         lines.append(
-            language("other machines with a history here: {machines} (--machine-id shows one)", machines=machines)
+            language(
+                "other machines with a history here: {machines} (--machine-id shows one)",
+                machines=machines,
+            )
         )
     return lines
 
@@ -48,7 +61,9 @@ def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
     ways = {
         "PASS": sum(night.verdict == "PASS" for night in report.shown),
         "FAIL": sum(night.verdict == "FAIL" for night in report.shown),
-        "UNJUDGED": sum(night.verdict == "UNJUDGED" and not night.postponed for night in report.shown),
+        "UNJUDGED": sum(
+            night.verdict == "UNJUDGED" and not night.postponed for night in report.shown
+        ),
         language("put off, the machine was in use"): sum(
             night.postponed and night.verdict == "UNJUDGED" for night in report.shown
         ),
@@ -106,7 +121,11 @@ def share(row: TrendRow) -> str:
     summary = row.summary
     if summary.change is None or summary.before is None:
         return NONE
-    return f"{100 * summary.change / abs(summary.before):+.1f} %" if summary.before else f"{summary.change:+g}"
+    return (
+        f"{100 * summary.change / abs(summary.before):+.1f} %"
+        if summary.before
+        else f"{summary.change:+g}"
+    )
 
 
 def changed(changes: Changes, language: Language = ENGLISH) -> str:

@@ -39,21 +39,38 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     """One thing that the reader must know: a violation, what could not be judged, a warning, or what a waiver accepted."""
 
     check: Annotated[str, Meta(description="the check's id; `run` for what concerns the whole run")]
-    text: Annotated[str, Meta(description="one line: what was measured on which component, the limit, its basis")]
+    text: Annotated[
+        str,
+        Meta(description="one line: what was measured on which component, the limit, its basis"),
+    ]
     measurement: Annotated[str, Meta(description="the measurement it is about")] | UnsetType = UNSET
     component: Annotated[str, Meta(description="the component it is about")] | UnsetType = UNSET
     note: Annotated[str, Meta(description="what was looked at, in lines")] | UnsetType = UNSET
     quote: Annotated[str, Meta(description="the kernel's own line")] | UnsetType = UNSET
-    event: Annotated[Text, Meta(description="kind and code of the event it is about, such as xid.79")] | UnsetType = (
+    event: (
+        Annotated[Text, Meta(description="kind and code of the event it is about, such as xid.79")]
+        | UnsetType
+    ) = UNSET
+    action: Annotated[Text, Meta(description="what an event asks for by itself")] | UnsetType = (
         UNSET
     )
-    action: Annotated[Text, Meta(description="what an event asks for by itself")] | UnsetType = UNSET
-    symptom: Annotated[Text, Meta(description="what this looks like to whoever uses the machine")] | UnsetType = UNSET
-    causes: (
-        Annotated[tuple[Cause, ...], Meta(min_length=1, description="likely causes, the most likely first")] | UnsetType
+    symptom: (
+        Annotated[Text, Meta(description="what this looks like to whoever uses the machine")]
+        | UnsetType
     ) = UNSET
-    next: Annotated[Text, Meta(description="the next command to type, or what to do")] | UnsetType = UNSET
-    shows: Annotated[Text, Meta(description="what of that command's output to look at")] | UnsetType = UNSET
+    causes: (
+        Annotated[
+            tuple[Cause, ...],
+            Meta(min_length=1, description="likely causes, the most likely first"),
+        ]
+        | UnsetType
+    ) = UNSET
+    next: (
+        Annotated[Text, Meta(description="the next command to type, or what to do")] | UnsetType
+    ) = UNSET
+    shows: (
+        Annotated[Text, Meta(description="what of that command's output to look at")] | UnsetType
+    ) = UNSET
     vendor: Annotated[Text, Meta(description="what to send the vendor")] | UnsetType = UNSET
 
 
@@ -64,20 +81,37 @@ class Bounds(Struct, frozen=True, forbid_unknown_fields=True):
     basis: Annotated[Text, Meta(description="where the limit comes from, in one sentence")]
     low: Annotated[float, Meta(description="a value below it is a failure")] | UnsetType = UNSET
     high: Annotated[float, Meta(description="a value above it is a failure")] | UnsetType = UNSET
-    warn_low: Annotated[float, Meta(description="a value below it is a warning")] | UnsetType = UNSET
-    warn_high: Annotated[float, Meta(description="a value above it is a warning")] | UnsetType = UNSET
+    warn_low: Annotated[float, Meta(description="a value below it is a warning")] | UnsetType = (
+        UNSET
+    )
+    warn_high: Annotated[float, Meta(description="a value above it is a warning")] | UnsetType = (
+        UNSET
+    )
 
 
 class Before(Struct, frozen=True, forbid_unknown_fields=True):
     """What a measurement was before this run, in its unit: on the nights before, and when the machine was accepted."""
 
-    outside: Annotated[bool, Meta(description="whether this run's value lies outside what it was before")]
-    unsteady: Annotated[bool, Meta(description="whether it did at the first look, and not at the second")]
-    nights: Annotated[int, Meta(ge=1, description="how many nights `median` is of")] | UnsetType = UNSET
+    outside: Annotated[
+        bool, Meta(description="whether this run's value lies outside what it was before")
+    ]
+    unsteady: Annotated[
+        bool, Meta(description="whether it did at the first look, and not at the second")
+    ]
+    nights: Annotated[int, Meta(ge=1, description="how many nights `median` is of")] | UnsetType = (
+        UNSET
+    )
     median: float | UnsetType = UNSET
-    low: Annotated[float, Meta(description="a value below it lies outside those nights")] | UnsetType = UNSET
-    high: Annotated[float, Meta(description="a value above it lies outside those nights")] | UnsetType = UNSET
-    baseline: Annotated[float, Meta(description="the value of the run that accepted the machine")] | UnsetType = UNSET
+    low: (
+        Annotated[float, Meta(description="a value below it lies outside those nights")] | UnsetType
+    ) = UNSET
+    high: (
+        Annotated[float, Meta(description="a value above it lies outside those nights")] | UnsetType
+    ) = UNSET
+    baseline: (
+        Annotated[float, Meta(description="the value of the run that accepted the machine")]
+        | UnsetType
+    ) = UNSET
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,24 +120,38 @@ class Figure(Struct, frozen=True, forbid_unknown_fields=True):
     measurement: str
     component: str
     unit: str
-    origin: Annotated[str, Meta(description="the file or rule that the limit, or the lack of one, is from")]
+    origin: Annotated[
+        str, Meta(description="the file or rule that the limit, or the lack of one, is from")
+    ]
     waived: Annotated[bool, Meta(description="whether a waiver was needed")]
-    serial: Annotated[str, Meta(description="the component's own serial number or UUID")] | UnsetType = UNSET
-    value: Annotated[float, Meta(description="the worst of what was measured; absent when nothing was")] | UnsetType = (
-        UNSET
-    )
+    serial: (
+        Annotated[str, Meta(description="the component's own serial number or UUID")] | UnsetType
+    ) = UNSET
+    value: (
+        Annotated[
+            float, Meta(description="the worst of what was measured; absent when nothing was")
+        ]
+        | UnsetType
+    ) = UNSET
     again: Annotated[float, Meta(description="the worst of the second look")] | UnsetType = UNSET
     before: Before | UnsetType = UNSET
     limit: Bounds | UnsetType = UNSET
-    unlimited: Annotated[str, Meta(description="why there is no limit, where there is none")] | UnsetType = UNSET
+    unlimited: (
+        Annotated[str, Meta(description="why there is no limit, where there is none")] | UnsetType
+    ) = UNSET
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
     """A planned check with all that was due from it."""
 
-    id: Annotated[str, Meta(description="<subject>.<function>[parameter], the same on every machine")]
+    id: Annotated[
+        str, Meta(description="<subject>.<function>[parameter], the same on every machine")
+    ]
     title: str
-    session: Annotated[Session, Meta(description="when it runs: on the host before the load, in the load, after it")]
+    session: Annotated[
+        Session,
+        Meta(description="when it runs: on the host before the load, in the load, after it"),
+    ]
     outcome: Outcome
     seconds: Annotated[float, Meta(ge=0)]
     measurements: tuple[Figure, ...]
@@ -120,32 +168,54 @@ class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it. The lists are always there; an empty one says that there is none."""
 
-    schema: Annotated[Literal[3], Meta(description="the number of this shape; another is another shape")]
+    schema: Annotated[
+        Literal[3], Meta(description="the number of this shape; another is another shape")
+    ]
     verdict: Annotated[
-        VerdictWord, Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known")
+        VerdictWord,
+        Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known"),
     ]
     exit_code: Annotated[Literal[0, 1, 3], Meta(description="0 PASS, 1 FAIL, 3 UNJUDGED")]
     run_id: str
     violations: Annotated[tuple[Row, ...], Meta(description="what makes the verdict FAIL")]
-    unjudged: Annotated[tuple[Row, ...], Meta(description="what could not be measured: errors, and skips not waived")]
-    warnings: Annotated[tuple[Row, ...], Meta(description="within the limit, outside what is usual")]
-    waivers: Annotated[tuple[Row, ...], Meta(description="what a waiver of the machine file accepted")]
-    stale_waivers: Annotated[tuple[str, ...], Meta(description="waivers that this run did not need")]
+    unjudged: Annotated[
+        tuple[Row, ...],
+        Meta(description="what could not be measured: errors, and skips not waived"),
+    ]
+    warnings: Annotated[
+        tuple[Row, ...], Meta(description="within the limit, outside what is usual")
+    ]
+    waivers: Annotated[
+        tuple[Row, ...], Meta(description="what a waiver of the machine file accepted")
+    ]
+    stale_waivers: Annotated[
+        tuple[str, ...], Meta(description="waivers that this run did not need")
+    ]
     notes: Annotated[tuple[str, ...], Meta(description="worth knowing; decides nothing")]
-    checks: Annotated[tuple[Check, ...], Meta(description="every planned check; empty where no plan was written")]
-    provenance: Annotated[dict[str, str], Meta(description="where the run came from: versions, host, image, commands")]
+    checks: Annotated[
+        tuple[Check, ...], Meta(description="every planned check; empty where no plan was written")
+    ]
+    provenance: Annotated[
+        dict[str, str], Meta(description="where the run came from: versions, host, image, commands")
+    ]
     skipped: Skipped | UnsetType = UNSET
     scope: (
-        Annotated[Literal["full", "partial"], Meta(description="a partial run is no acceptance of the machine")]
+        Annotated[
+            Literal["full", "partial"],
+            Meta(description="a partial run is no acceptance of the machine"),
+        ]
         | UnsetType
     ) = UNSET
     profile: str | UnsetType = UNSET
     inventory_declared: (
-        Annotated[bool, Meta(description="whether somebody said what should be in the machine")] | UnsetType
+        Annotated[bool, Meta(description="whether somebody said what should be in the machine")]
+        | UnsetType
     ) = UNSET
 
 
-def _verdict(word: VerdictWord, code: int, violations: dict[str, int], unjudged: dict[str, int]) -> dict[str, Any]:
+def _verdict(
+    word: VerdictWord, code: int, violations: dict[str, int], unjudged: dict[str, int]
+) -> dict[str, Any]:
     """A rule that types cannot state: which exit code and which reasons go with a verdict."""
     then = {"exit_code": {"const": code}, "violations": violations, "unjudged": unjudged}
     return {"if": {"properties": {"verdict": {"const": word}}}, "then": {"properties": then}}
@@ -163,7 +233,10 @@ def schema() -> dict[str, Any]:
         _verdict("UNJUDGED", 3, none, some),
         # Only a run whose journal holds no plan may say nothing of it, and such a run is no PASS.
         {"if": {"properties": {"checks": some}}, "then": {"required": planned}},
-        {"if": {"properties": {"verdict": {"const": "PASS"}}}, "then": {"properties": {"checks": some}}},
+        {
+            "if": {"properties": {"verdict": {"const": "PASS"}}},
+            "then": {"properties": {"checks": some}},
+        },
     ]
     components["Bounds"]["anyOf"] = [{"required": ["low"]}, {"required": ["high"]}]
     return {
@@ -201,7 +274,9 @@ def _row(finding: Finding, where: Locations) -> Row:
         event=_known(finding.event or None),
         action=_known(finding.action or None),
         symptom=_known(advice.symptom),
-        causes=tuple(Cause(what, tell or UNSET) for what, tell in advice.causes) if advice.causes else UNSET,
+        causes=tuple(Cause(what, tell or UNSET) for what, tell in advice.causes)
+        if advice.causes
+        else UNSET,
         next=_known(advice.next),
         shows=_known(advice.shows),
         vendor=_known(advice.vendor),
@@ -209,7 +284,9 @@ def _row(finding: Finding, where: Locations) -> Row:
 
 
 def _bounds(limit: Limit) -> Bounds:
-    return Bounds(**{key: value for key, value in dataclasses.asdict(limit).items() if value is not None})
+    return Bounds(
+        **{key: value for key, value in dataclasses.asdict(limit).items() if value is not None}
+    )
 
 
 def _before(judged: Judgement) -> Before | UnsetType:
@@ -251,7 +328,14 @@ def _figure(judged: Judgement) -> Figure:
 
 def _check(check: CheckResult) -> Check:
     figures = tuple(map(_figure, check.judged))
-    return Check(check.id, check.title, check.session, check.outcome, round(max(0.0, check.seconds), 3), figures)
+    return Check(
+        check.id,
+        check.title,
+        check.session,
+        check.outcome,
+        round(max(0.0, check.seconds), 3),
+        figures,
+    )
 
 
 def render(verdict: Verdict, journal: Journal) -> bytes:

@@ -22,7 +22,9 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
         machine=prepared.machine.name if prepared.machine else None,
         boot_id=clock.boot_id(options.root),
         user="root" if os.geteuid() == 0 else "unprivileged",
-        selftest=selftest_record.selftest_sentence(run_dir.parent, plan.digest, clock.machine_id(options.root)),
+        selftest=selftest_record.selftest_sentence(
+            run_dir.parent, plan.digest, clock.machine_id(options.root)
+        ),
         **station.provenance,
     )
     yield RunStarted(run_dir.name, plan, facts, clock.machine_id(options.root))

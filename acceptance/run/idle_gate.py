@@ -55,7 +55,9 @@ def busy_reason(error: lock.MachineBusy) -> str:
     return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
 
 
-def postpone(prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH) -> Verdict:
+def postpone(
+    prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH
+) -> Verdict:
     """Write down that nothing was run, as a run. Raises JournalError when it cannot be written."""
     with segment.Writer(run_dir / reader.SUPERVISOR, prepared.options.root) as writer:
         for body in header_records(prepared, HostStation(), run_dir):
@@ -65,7 +67,9 @@ def postpone(prepared: PreparedRun, run_dir: Path, skipped: Postponed, language:
     return outputs.write(run_dir, language)
 
 
-def describe_gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> tuple[str, ...]:
+def describe_gpu_users(
+    answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float
+) -> tuple[str, ...]:
     """Who or what is using each of these GPUs, a sentence each; empty when all are idle.
 
     `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose driver tells neither its processes nor
@@ -77,7 +81,9 @@ def describe_gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float
 def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterator[str]:
     for gpu, traits in readiness.known_gpus(answer, due):
         computing = readiness.compute_processes_of(traits)
-        yield from (f"{gpu.name}: {readiness.process_name(one)} computes on it" for one in computing)
+        yield from (
+            f"{gpu.name}: {readiness.process_name(one)} computes on it" for one in computing
+        )
         if traits.utilisation is not None:
             if traits.utilisation > most_use and not computing:
                 yield f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver does not name"

@@ -24,7 +24,11 @@ class LiveFeed:
     """Shows a view what happens. `events` are the segments of the watch that tell of events; `failure` is why the view is shown no more."""
 
     def __init__(
-        self, run_dir: Path, view: View, events: Sequence[str], now_s: Callable[[], float] = time.monotonic
+        self,
+        run_dir: Path,
+        view: View,
+        events: Sequence[str],
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failure: str | None = None
         self._view = view

@@ -66,7 +66,9 @@ class MachineLock:
                     raise self._busy() from error
             finally:
                 os.close(self._file)
-            raise LockError(f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk") from error
+            raise LockError(
+                f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk"
+            ) from error
         found = self._read()
         self._before = (found.run_dir or found.before) if found else None
         try:
@@ -124,7 +126,10 @@ class MachineLock:
         places = [found.get("run_dir"), found.get("before")]
         if places == [None, None] and "before" not in found:
             return None
-        if any(place is not None and not (isinstance(place, str) and place.isprintable()) for place in places):
+        if any(
+            place is not None and not (isinstance(place, str) and place.isprintable())
+            for place in places
+        ):
             return None
         return _Written(found["pid"], *places)
 
@@ -143,9 +148,14 @@ class MachineLock:
             if os.pwrite(self._file, text, 0) != len(text):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise LockError(f"{self._path}: cannot be written ({error.strerror}): make room there") from error
+            raise LockError(
+                f"{self._path}: cannot be written ({error.strerror}): make room there"
+            ) from error
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         os.close(self._file)

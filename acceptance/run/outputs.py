@@ -36,7 +36,9 @@ def load() -> None:
 def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
     from acceptance.expect import gpu_limits
-    from acceptance.journal import samples  # not sooner: what begins a run, and `judge`, need none of it
+    from acceptance.journal import (
+        samples,  # not sooner: what begins a run, and `judge`, need none of it
+    )
     from acceptance.reports import junit, verdict_json
     from acceptance.reports.page import render
 
@@ -44,7 +46,10 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     verdict = fold(found.entries)
     write_whole(run_dir / JUNIT, junit.render(verdict, found))
     looks = samples.read_samples(run_dir / reader.GPU_TELEMETRY)
-    write_whole(run_dir / PAGE, render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
+    write_whole(
+        run_dir / PAGE,
+        render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"),
+    )
     write_whole(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 

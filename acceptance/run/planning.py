@@ -37,9 +37,7 @@ ROOM = MIB  # bytes: many times what collecting writes
 
 # 0.89 to 1.05 was seen on a healthy 16-core VM.
 CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
-VIRTUAL_CORES = (
-    "virtual CPUs share their cores with other guests: a [[limit]] in the machine file judges them all the same"
-)
+VIRTUAL_CORES = "virtual CPUs share their cores with other guests: a [[limit]] in the machine file judges them all the same"
 
 
 class PreparationError(Exception):
@@ -86,18 +84,23 @@ def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer
 
     def collected() -> session_context.Answer:
         found = _answer(running.wait(), answer)
-        if found.digest == digest:  # else it was changed meanwhile, and whose list this is is not known
+        if (
+            found.digest == digest
+        ):  # else it was changed meanwhile, and whose list this is is not known
             check_cache.keep(found)
         return found
 
     with contextlib.ExitStack() as kept:
         with _room_for_files():
             folder = Path(
-                kept.enter_context(tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True))
+                kept.enter_context(
+                    tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True)
+                )
             )
             context, answer = folder / "context.json", folder / "answer.json"
             session_context.write(
-                session_context.SessionContext(mode="collect", root=str(root), answer=str(answer)), context
+                session_context.SessionContext(mode="collect", root=str(root), answer=str(answer)),
+                context,
             )
         argv, env = session_context.argv(context), session_context.environment(None)
         running = command.start(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
@@ -113,7 +116,9 @@ def _room_for_files() -> Iterator[None]:
         yield
     except OSError as error:
         text = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
-        raise PreparationError(f"{text}: free some space, or set TMPDIR to a folder that has some") from error
+        raise PreparationError(
+            f"{text}: free some space, or set TMPDIR to a folder that has some"
+        ) from error
 
 
 def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
@@ -123,12 +128,16 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
                 bytes(ROOM)
             )  # a full disk raises here; pytest's own words for it are a traceback
             reason = done.last_lines() or "install it again"
-            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {reason}")
+            raise PreparationError(
+                f"rigproof's own checks could not be collected ({done.describe()}): {reason}"
+            )
         text = answer.read_bytes()
     try:
         return msgspec.json.decode(text, type=session_context.Answer)
     except ValueError as error:
-        raise PreparationError(f"rigproof's own checks are not marked as they should be: {error}") from error
+        raise PreparationError(
+            f"rigproof's own checks are not marked as they should be: {error}"
+        ) from error
 
 
 def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Override]:
@@ -137,7 +146,9 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
     yield from declaration.declared_limits(declared, file)
     named = [dimm.configured_mts or dimm.rated_mts for dimm in declared.memory.dimm]
     found = [dimm.configured_mts or dimm.rated_mts for dimm in inventory.memory.dimms or ()]
-    rates = [rate for rate in named if rate is not None] or [rate for rate in found if rate is not None]
+    rates = [rate for rate in named if rate is not None] or [
+        rate for rate in found if rate is not None
+    ]
     yield from declaration.bandwidth_limits(declared, tuple(rates), file)
 
 
@@ -149,13 +160,19 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     return ceiling.host_ceilings(max(cpu.cores or 0, len(singles)) or cpu.threads, singles, rates)
 
 
-def book(declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]) -> LimitBook:
+def book(
+    declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]
+) -> LimitBook:
     """The limits of this machine, with the GPUs of these names, in order of precedence."""
     defaults = limit_book.read_defaults(resources.locate("models") / "host.toml")
     if inventory.cpu.virtualised:
-        defaults = defaults.after(Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS)
+        defaults = defaults.after(
+            Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS
+        )
     defaults = defaults.after(gpu_limits.overrides(inventory, names, declared))
-    defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(_host_ceilings(inventory))
+    defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(
+        _host_ceilings(inventory)
+    )
     if declared is None or file is None:
         return defaults
     return defaults.after(overrides(declared, file, inventory))
@@ -163,16 +180,26 @@ def book(declared: Machine | None, file: str | None, inventory: Inventory, names
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
     """How much RAM the memory test fills: the declared share of what is free, at most what the profile allows."""
-    share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
+    share = (
+        declared.memory.test_share
+        if declared and declared.memory.test_share is not None
+        else TEST_SHARE
+    )
     free = inventory.memory.available_bytes
     if free is None:  # kernels before 3.14 do not say
         free = inventory.memory.total_bytes // 2
     return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
 
 
-def memory_gap(filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> list[str]:
+def memory_gap(
+    filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
+) -> list[str]:
     """A gap where so much RAM is taken that less than half of the share is free to be tested, and the profile asks for more."""
-    share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
+    share = (
+        declared.memory.test_share
+        if declared and declared.memory.test_share is not None
+        else TEST_SHARE
+    )
     total = inventory.memory.total_bytes / GIB
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
@@ -189,7 +216,9 @@ def prepare(options: Options) -> PreparedRun:
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None
-    names = gpu_selection.names(options.gpus, gpus(inventory), components.gpu_count(declared, inventory))
+    names = gpu_selection.names(
+        options.gpus, gpus(inventory), components.gpu_count(declared, inventory)
+    )
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
     filled_gib = memory_gib(declared, chosen, inventory)
     total_gib = inventory.memory.total_bytes / GIB
@@ -208,7 +237,10 @@ def prepare(options: Options) -> PreparedRun:
             declared_in=file,
             only=options.only,
             digest=answer.digest,
-            gaps=(*gpu_limits.gaps(inventory, names), *memory_gap(filled_gib, declared, chosen, inventory)),
+            gaps=(
+                *gpu_limits.gaps(inventory, names),
+                *memory_gap(filled_gib, declared, chosen, inventory),
+            ),
             narrowed=bool(options.gpus),
         )
     except collection.PlanError as error:

@@ -20,9 +20,23 @@ from acceptance import resources
 from acceptance.core.judgement import covers
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Note, Postponed
-from acceptance.history import baseline_file, change_rules, drift_rules, era, night, noise, queries, rebuild
+from acceptance.history import (
+    baseline_file,
+    change_rules,
+    drift_rules,
+    era,
+    night,
+    noise,
+    queries,
+    rebuild,
+)
 from acceptance.history.baseline import Certificate
-from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN, KnownChange, MachineFacts
+from acceptance.history.baseline_facts import (
+    CHANGES_UNKNOWN,
+    NIGHTLY_CHANGES_UNKNOWN,
+    KnownChange,
+    MachineFacts,
+)
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.era import Era
 from acceptance.history.errors import BaselineUnsound, HistoryError
@@ -35,7 +49,9 @@ from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
 SECONDS_PER_DAY = 86400.0
-_CLOCK = "set the clock right, or accept a run that passed with `rigproof baseline accept RUN --replace`"
+_CLOCK = (
+    "set the clock right, or accept a run that passed with `rigproof baseline accept RUN --replace`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,11 @@ class RecalledPlan:
 
         It then goes on, and its checks tell of them.
         """
-        return None if isinstance(self.put_off, HistoryError) else partial(self.postponement, most=most)
+        return (
+            None
+            if isinstance(self.put_off, HistoryError)
+            else partial(self.postponement, most=most)
+        )
 
 
 class HistoryRecall:
@@ -87,7 +107,9 @@ class HistoryRecall:
         looks: Mapping[PartMeasurement, tuple[NightValue, ...]] = {}
         known: tuple[KnownChange, ...] = ()
         now = _era(prepared, station)
-        book = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+        book = drift_rules.read(
+            resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+        )
         nights = book.sheet.nights
         put_off: int | HistoryError
         try:
@@ -98,12 +120,20 @@ class HistoryRecall:
                 after = 0
                 if accepted is not None:
                     after, by_clock = _accepted_at(store, accepted.birth)
-                    if by_clock and night.day_of(accepted.birth.utc) > today:  # no night would count until then
-                        gaps.append(f"{NIGHTLY_CHANGES_UNKNOWN}: {by_clock}, which is yet to come: {_CLOCK}")
+                    if (
+                        by_clock and night.day_of(accepted.birth.utc) > today
+                    ):  # no night would count until then
+                        gaps.append(
+                            f"{NIGHTLY_CHANGES_UNKNOWN}: {by_clock}, which is yet to come: {_CLOCK}"
+                        )
                     elif by_clock and store.count():
-                        notes.append(Note(f"{by_clock}: nights are told from those before it by their clock"))
+                        notes.append(
+                            Note(f"{by_clock}: nights are told from those before it by their clock")
+                        )
                     known = queries.known_changes(store, accepted.birth.run_id)
-                values = partial(queries.night_values, store, after=after, first=nights.recent, last=nights.known)
+                values = partial(
+                    queries.night_values, store, after=after, first=nights.recent, last=nights.known
+                )
                 own, put_off = values(now.key), queries.skipped_in_a_row(store)
                 looks = {**own, **values(None, only=_counters(plan, book))}
                 notes += _another_era(store, now, bool(own))
@@ -119,7 +149,9 @@ class HistoryRecall:
             made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
         if plan.scope == "full":  # a part of the machine is no acceptance of it anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
-        return RecalledPlan(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
+        return RecalledPlan(
+            made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
+        )
 
     def keep(self) -> tuple[str, ...]:
         """Add every closed run that is not remembered yet, this one among them; returns what `recall` has not told yet."""
@@ -150,7 +182,9 @@ def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
 
 def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     """What has changed since the last night that others are held against, where nights of this era are not there yet."""
-    before = next((one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None)
+    before = next(
+        (one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None
+    )
     if known or before is None or before.era == now.key:
         return []
     changes = era.describe_changes(store.eras()[before.era], now)
@@ -163,7 +197,12 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
 
 def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
     """The counters that a plan reads: the part keeps them, so that no image or driver ends their past."""
-    return frozenset(due.measurement for check in plan.checks for due in check.due if book.counts(due.measurement))
+    return frozenset(
+        due.measurement
+        for check in plan.checks
+        for due in check.due
+        if book.counts(due.measurement)
+    )
 
 
 class _Born:
@@ -177,8 +216,13 @@ class _Born:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
-                part = night.part_identity(figure.component, birth.identities, gpus) or figure.component
-                self._values[PartMeasurement(figure.check, figure.measurement, figure.unit, part)] = figure.value
+                part = (
+                    night.part_identity(figure.component, birth.identities, gpus)
+                    or figure.component
+                )
+                self._values[
+                    PartMeasurement(figure.check, figure.measurement, figure.unit, part)
+                ] = figure.value
 
     def value(self, part: PartMeasurement) -> float | None:
         """The value of a part; None where it was not there, or not measured."""
@@ -202,7 +246,9 @@ def _with_past(
         if rule is None:
             return due
         if any(one.measurement is not None and covers(one, check, due) for one in plan.waivers):
-            rule = dataclasses.replace(rule, limit=None)  # a waived limit fails nothing that the nights would not allow
+            rule = dataclasses.replace(
+                rule, limit=None
+            )  # a waived limit fails nothing that the nights would not allow
         part = night.series_key(check, due, identities, plan.gpus).part
         found = build_reference(
             nights.get(part, ()),
@@ -216,5 +262,8 @@ def _with_past(
 
     return replace(
         plan,
-        checks=tuple(replace(check, due=tuple(past(check.id, due) for due in check.due)) for check in plan.checks),
+        checks=tuple(
+            replace(check, due=tuple(past(check.id, due) for due in check.due))
+            for check in plan.checks
+        ),
     )

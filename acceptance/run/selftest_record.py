@@ -38,7 +38,9 @@ def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
     """
     path = out / NAME
     try:
-        record = msgspec.json.decode(regular_file.read(path, regular_file.SMALL_RECORD), type=SelftestRecord)
+        record = msgspec.json.decode(
+            regular_file.read(path, regular_file.SMALL_RECORD), type=SelftestRecord
+        )
     except FileNotFoundError:
         return NEVER
     except (OSError, ValueError) as error:

@@ -18,7 +18,15 @@ from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
 from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.plan import Plan, PlannedCheck
-from acceptance.core.record import CheckEnded, ForeignProcess, Note, Postponed, RunEnded, SessionEnded, SessionStarted
+from acceptance.core.record import (
+    CheckEnded,
+    ForeignProcess,
+    Note,
+    Postponed,
+    RunEnded,
+    SessionEnded,
+    SessionStarted,
+)
 from acceptance.core.verdict import Verdict
 from acceptance.journal import clock, reader, segment
 from acceptance.process import orphans
@@ -47,7 +55,9 @@ class OutputError(Exception):
 
 
 def _output_error(out: Path, error: OSError) -> OutputError:
-    return OutputError(f"{out}: no run can be written there ({error.strerror}): give another folder with --out")
+    return OutputError(
+        f"{out}: no run can be written there ({error.strerror}): give another folder with --out"
+    )
 
 
 def usable(out: Path) -> None:
@@ -164,7 +174,9 @@ class Supervisor:
         if not all(body.complete for body in ended):
             return None  # what has just died is not loaded again
         found = fold(entries)
-        again = tuple(one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings))
+        again = tuple(
+            one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings)
+        )
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
@@ -196,7 +208,11 @@ class Supervisor:
         return path
 
     def _session(
-        self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer, stop: StopRequest
+        self,
+        name: SessionName,
+        share: Sequence[PlannedCheck],
+        writer: segment.Writer,
+        stop: StopRequest,
     ) -> RunEnded | None:
         """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
@@ -207,7 +223,11 @@ class Supervisor:
             log = self._run_dir / "logs" / f"session-{name}.log"
             running = station.start(context, self._run_dir.name, deadline, log)
         except CommandError as error:
-            writer.write(SessionEnded(name, False, f"could not be started: {error}", time.monotonic() - began))
+            writer.write(
+                SessionEnded(
+                    name, False, f"could not be started: {error}", time.monotonic() - began
+                )
+            )
             return None
         tail = reader.Tail(self._run_dir / f"journal-{name}.jsonl")
         gates = {check.id for check in share if check.gate}
@@ -222,12 +242,18 @@ class Supervisor:
                     self._sight.show(entry)
                     body = entry.body
                     begun = begun or isinstance(body, SessionStarted)
-                    if isinstance(body, CheckEnded) and body.check in gates and body.outcome != "pass":
+                    if (
+                        isinstance(body, CheckEnded)
+                        and body.check in gates
+                        and body.outcome != "pass"
+                    ):
                         failed_gate = body.check
                 if over:
                     break
                 time.sleep(POLL_S)
-        except BaseException:  # the journal cannot be read any more: nothing may go on, and no container stay
+        except (
+            BaseException
+        ):  # the journal cannot be read any more: nothing may go on, and no container stay
             running.stop()
             running.wait()
             raise
@@ -235,10 +261,16 @@ class Supervisor:
             running.stop()
         gate, stopped = failed_gate is not None, stop.reason is not None
         complete, detail = outcome_of(running.wait(), begun=begun, gate=gate, stopped=stopped)
-        writer.write(SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id))
+        writer.write(
+            SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id)
+        )
         if stop.reason is not None and not complete:
             return RunEnded(False, stop.reason)
-        return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None
+        return (
+            RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run")
+            if failed_gate
+            else None
+        )
 
 
 def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
@@ -247,8 +279,14 @@ def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -
     Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,
     a refusal, a deadline; and so is one that ended before it had `begun` to write its journal.
     """
-    if begun and not done.timed_out and (done.returncode in (0, 1) or (gate and done.returncode == 2)):
+    if (
+        begun
+        and not done.timed_out
+        and (done.returncode in (0, 1) or (gate and done.returncode == 2))
+    ):
         return True, done.describe()
     if stopped:
         return False, "was stopped"
-    return False, "; it last said: ".join(part for part in (done.describe(), done.last_lines(3)) if part)
+    return False, "; it last said: ".join(
+        part for part in (done.describe(), done.last_lines(3)) if part
+    )

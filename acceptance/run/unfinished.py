@@ -31,7 +31,9 @@ def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
 
     Every user may write into the lock: what it names must not lead root to write, and to kill, wherever somebody likes.
     """
-    places = sorted(path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
+    places = sorted(
+        path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink()
+    )
     with contextlib.suppress(OSError, ValueError):
         if last_run is not None and last_run.stat().st_uid == os.geteuid():
             known = {place.resolve() for place in places}
@@ -65,15 +67,27 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
-        return None  # a shared folder: that run is another machine's business, and may well be alive
-    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+        return (
+            None  # a shared folder: that run is another machine's business, and may well be alive
+        )
+    start = next(
+        (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
+    )
     if start is None:
-        outputs.write_unreadable(run_dir, "the run was ended before its plan was written: nothing was measured")
+        outputs.write_unreadable(
+            run_dir, "the run was ended before its plan was written: nothing was measured"
+        )
         return f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing was measured in it"
-    orphans.sweep(start.run_id, root)  # its programs died with it; one that had escaped would spoil the next run
-    closed = next((entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None)
+    orphans.sweep(
+        start.run_id, root
+    )  # its programs died with it; one that had escaped would spoil the next run
+    closed = next(
+        (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
+    )
     if closed is None and any(isinstance(entry.body, RunEnded) for entry in found.entries):
-        sentence = f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
+        sentence = (
+            f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
+        )
     else:
         if closed is None:
             closed = _closing(found, root)
@@ -96,7 +110,9 @@ def _closing(journal: reader.Journal, root: Path) -> RunClosed:
         else "the harness was killed, or could not write any more"
     )
     values = {
-        f"{gpu} {name}" if gpu else name: value for gpu, readings in last.items() for name, value in readings.items()
+        f"{gpu} {name}" if gpu else name: value
+        for gpu, readings in last.items()
+        for name, value in readings.items()
     }
     return RunClosed(running, rebooted, values, "; ".join((f"{why}; {what}", *_last_words(last))))
 
@@ -109,7 +125,9 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
             if isinstance(entry.body, Sample):
                 last[entry.body.component] = entry.body.values
     return {
-        gpu: readings if gpu is None else {name: readings[name] for name in GPU_READINGS if name in readings}
+        gpu: readings
+        if gpu is None
+        else {name: readings[name] for name in GPU_READINGS if name in readings}
         for gpu, readings in last.items()
     }
 
@@ -117,7 +135,11 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
 def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
     """What each GPU showed last, for the sentence that tells of the run: hot, starved of power, or at work as it should."""
     for gpu, readings in last.items():
-        parts = [f"{readings[name]:.0f} {unit}" for name, unit in GPU_READINGS.items() if name in readings]
+        parts = [
+            f"{readings[name]:.0f} {unit}"
+            for name, unit in GPU_READINGS.items()
+            if name in readings
+        ]
         if gpu is not None and parts:
             yield f"{gpu} was last seen at {', '.join(parts)}"
 

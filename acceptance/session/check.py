@@ -21,7 +21,10 @@ class Incomplete(Exception):
 
 def same_text(text: str, found: str | None) -> bool:
     """Whether a found text is the declared one, blanks and case aside; what was not found is never the same."""
-    return found is not None and " ".join(found.split()).casefold() == " ".join(text.split()).casefold()
+    return (
+        found is not None
+        and " ".join(found.split()).casefold() == " ".join(text.split()).casefold()
+    )
 
 
 class Check:
@@ -30,7 +33,9 @@ class Check:
     The set of components is the plan's, never what a tool says it found.
     """
 
-    def __init__(self, planned: PlannedCheck, waivers: Sequence[Waiver], write: Callable[[Body], None]) -> None:
+    def __init__(
+        self, planned: PlannedCheck, waivers: Sequence[Waiver], write: Callable[[Body], None]
+    ) -> None:
         self._planned = planned
         self._waivers = waivers
         self._write = write
@@ -44,8 +49,16 @@ class Check:
 
     def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
         """Those of a measurement's readings that do not lie above what is possible: no other part is held against one that does."""
-        most = {one.component: one.ceiling.high for one in self.due(measurement) if one.ceiling is not None}
-        return {name: value for name, value in readings.items() if not value > (most.get(name) or math.inf)}
+        most = {
+            one.component: one.ceiling.high
+            for one in self.due(measurement)
+            if one.ceiling is not None
+        }
+        return {
+            name: value
+            for name, value in readings.items()
+            if not value > (most.get(name) or math.inf)
+        }
 
     def __call__(
         self,
@@ -73,7 +86,15 @@ class Check:
             serial = (serials or {}).get(component)
             unit = due[component].unit
             self._measured.append(
-                Measured(self._planned.id, measurement, component, unit, value if finite else None, serial, note)
+                Measured(
+                    self._planned.id,
+                    measurement,
+                    component,
+                    unit,
+                    value if finite else None,
+                    serial,
+                    note,
+                )
             )
             self._write(self._measured[-1])
         for component, reason in (skipped or {}).items():
@@ -87,7 +108,8 @@ class Check:
         Raises Violation for values outside their limits and not waived, else Incomplete for what is due and was not taken.
         """
         judged = [
-            judge_due(due, self._planned.id, self._measured, self._skips, self._waivers) for due in self._planned.due
+            judge_due(due, self._planned.id, self._measured, self._skips, self._waivers)
+            for due in self._planned.due
         ]
         findings = [finding for one in judged for finding in one.findings]
         faults = [finding.text for finding in findings if finding.kind == "fail"]

@@ -59,7 +59,9 @@ class Answer(msgspec.Struct, frozen=True):
     checks: tuple[CollectedCheck, ...]
 
 
-def share(plan: Plan, session: SessionName, repeated_checks: tuple[str, ...] = ()) -> tuple[PlannedCheck, ...]:
+def share(
+    plan: Plan, session: SessionName, repeated_checks: tuple[str, ...] = ()
+) -> tuple[PlannedCheck, ...]:
     """The checks of the plan that a session of this name runs; of a second look those that are named."""
     if session == REPEAT_SESSION:
         return tuple(check for check in plan.share("load") if check.id in repeated_checks)
@@ -73,7 +75,9 @@ def write(context: SessionContext, path: Path) -> None:
 
 def read(path: Path) -> SessionContext:
     """Read a session's context."""
-    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT_BYTES), type=SessionContext)
+    return msgspec.json.decode(
+        regular_file.read(path, regular_file.SEGMENT_BYTES), type=SessionContext
+    )
 
 
 def argv(context: Path) -> list[str]:
@@ -116,7 +120,16 @@ def main(arguments: list[str]) -> None:
             "the container does not run under this machine's kernel: use an engine on the machine itself\n"
         )
         sys.exit(REFUSED)
-    own = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{seconds:.0f}", "3", "--", *argv(context)]
+    own = [
+        sys.executable,
+        "-I",
+        "-S",
+        reaper.__file__,
+        f"stdin:{seconds:.0f}",
+        "3",
+        "--",
+        *argv(context),
+    ]
     os.execv(own[0], own)
 
 

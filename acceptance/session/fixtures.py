@@ -54,7 +54,9 @@ def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Rang
         traits = device.traits if device is not None else None
         if traits is not None:
             limits = (traits.power_limit_w, traits.power_limit_default_w)
-            found[gpu.name] = card_ranges(limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz)
+            found[gpu.name] = card_ranges(
+                limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz
+            )
     return found
 
 
@@ -144,8 +146,14 @@ class SessionFixtures:
     def table(self, planned: PlannedCheck) -> Callable[..., None]:
         """Journals a table of figures for the reports: (component, name, columns, rows)."""
 
-        def write(component: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
-            self._write(Table(planned.id, component, name, tuple(columns), tuple(tuple(row) for row in rows)))
+        def write(
+            component: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]
+        ) -> None:
+            self._write(
+                Table(
+                    planned.id, component, name, tuple(columns), tuple(tuple(row) for row in rows)
+                )
+            )
 
         return write
 
@@ -155,16 +163,22 @@ class SessionFixtures:
         points: dict[str, list[tuple[float, float]]] = {}
         segment = self.run_dir / reader.TELEMETRY
         if not segment.is_file():
-            raise journal_segment.JournalError(f"{segment}: cannot be read: the watch over the sensors did not begin")
+            raise journal_segment.JournalError(
+                f"{segment}: cannot be read: the watch over the sensors did not begin"
+            )
         for entry in reader.Tail(segment).each():
             if isinstance(entry.body, Sample) and entry.body.component is None:
                 for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
                     for name, value in readings.items():
                         points.setdefault(name, []).append((entry.boot_s, value))
-        return {name: Series(name, "cpu", UNITS[name], tuple(found)) for name, found in points.items()}
+        return {
+            name: Series(name, "cpu", UNITS[name], tuple(found)) for name, found in points.items()
+        }
 
     @pytest.fixture
-    def gpu_history(self, load_spans: tuple[tuple[str, float, float], ...]) -> Mapping[str, GpuHistory]:
+    def gpu_history(
+        self, load_spans: tuple[tuple[str, float, float], ...]
+    ) -> Mapping[str, GpuHistory]:
         """What the supervisor has sampled of each GPU since the run began, by the GPU's name; empty where nothing was.
 
         Samples that cover the end of the last load are waited for, as long as they may take.
@@ -197,7 +211,9 @@ class SessionFixtures:
         troubles = []
         for gpu in self.context.plan.gpus:
             if gpu not in histories:
-                troubles.append(f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl says why")
+                troubles.append(
+                    f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl says why"
+                )
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
                 troubles.append(trouble)
         if troubles:
@@ -208,7 +224,9 @@ class SessionFixtures:
         """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
         assert self.context.plan is not None
         newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
-        sampled = {entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)}
+        sampled = {
+            entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)
+        }
         return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
 
     @pytest.fixture
@@ -216,10 +234,16 @@ class SessionFixtures:
         """How each check of the load session ended, by its id. A check without an end is left out."""
         segment = self.run_dir / "journal-load.jsonl"
         entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
-        return {entry.body.check: entry.body.outcome for entry in entries if isinstance(entry.body, CheckEnded)}
+        return {
+            entry.body.check: entry.body.outcome
+            for entry in entries
+            if isinstance(entry.body, CheckEnded)
+        }
 
     @pytest.fixture
-    def work_spans(self, load_spans: tuple[tuple[str, float, float], ...]) -> tuple[tuple[float, float], ...]:
+    def work_spans(
+        self, load_spans: tuple[tuple[str, float, float], ...]
+    ) -> tuple[tuple[float, float], ...]:
         """Begin and end, in seconds since boot, of the checks that kept every GPU at work."""
         assert self.context.plan is not None
         working = {check.id for check in self.context.plan.checks if check.gpu_load_s}

@@ -24,9 +24,13 @@ LAP = "lap "
 NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
-MAX_EVENTS = 32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
+MAX_EVENTS = (
+    32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
+)
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
-_OF_COPIES = "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
+_OF_COPIES = (
+    "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
+)
 
 
 def listener(
@@ -68,7 +72,11 @@ class _Listening:
         if record is None:
             return
         parameters = record.get("parameters")
-        if "rigproof_load" in record and isinstance(parameters, dict) and parameters.get("inject") is not None:
+        if (
+            "rigproof_load" in record
+            and isinstance(parameters, dict)
+            and parameters.get("inject") is not None
+        ):
             self._injected[index] = str(parameters["inject"])
         elif isinstance(record.get("miscompare"), dict):
             self._wrong(index, record["miscompare"])
@@ -92,14 +100,20 @@ class _Listening:
         order = self._shown.get(own) or [own, *(name for name in self._names if name != own)]
         known = {f"gpu{number}": name for number, name in enumerate(order)}
         parts = told.split("->") if isinstance(told, str) else []
-        return "->".join(known[part] for part in parts) if parts and all(part in known for part in parts) else own
+        return (
+            "->".join(known[part] for part in parts)
+            if parts and all(part in known for part in parts)
+            else own
+        )
 
     def _lap(self, index: int, text: str) -> None:
         self._laps[index] = text
         now_s = self._now_s()
         if now_s - self._noted_s >= max(NOTE_S, NOTE_SHARE * (now_s - self._began_s)):
             self._noted_s = now_s
-            words = "; ".join(f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items()))
+            words = "; ".join(
+                f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items())
+            )
             self._write(Note(words, progress=True))
 
 
@@ -117,7 +131,10 @@ def event_of(miscompare: Mapping[str, Any], component: str, injected: str | None
     """The event for a wrong result, without its moment. Pure."""
     code, check = code_of(miscompare), miscompare.get("check")
     if code in ("copy", "peer"):
-        meaning, action = f"data was changed on its way ({check}) while {component} was under load", _OF_COPIES
+        meaning, action = (
+            f"data was changed on its way ({check}) while {component} was under load",
+            _OF_COPIES,
+        )
         if miscompare.get("words") == miscompare.get("unwritten") is not None:
             meaning = f"data never arrived ({check}) while {component} was under load"
     elif code == "vram":
@@ -126,12 +143,23 @@ def event_of(miscompare: Mapping[str, Any], component: str, injected: str | None
         meaning, action = f"{component} gave a wrong result under load{_where(miscompare)}", _ACTION
     if injected is not None:
         meaning += f" (a fault was injected on purpose: {injected})"
-    return Event(KIND, "fatal", json.dumps(miscompare)[:QUOTED], meaning, action, code, component, source=SOURCE)
+    return Event(
+        KIND,
+        "fatal",
+        json.dumps(miscompare)[:QUOTED],
+        meaning,
+        action,
+        code,
+        component,
+        source=SOURCE,
+    )
 
 
 def _where(miscompare: Mapping[str, Any]) -> str:
     parts = [
-        f"{key} {miscompare[key]}" for key in ("check", "shape", "iteration", "lap", "elements") if key in miscompare
+        f"{key} {miscompare[key]}"
+        for key in ("check", "shape", "iteration", "lap", "elements")
+        if key in miscompare
     ]
     return f": {', '.join(str(part)[:60] for part in parts)}" if parts else ""
 

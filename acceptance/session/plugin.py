@@ -13,7 +13,15 @@ import msgspec
 import pytest
 
 from acceptance.core.collection import SESSIONS, CollectedCheck, Measures
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Note,
+    Outcome,
+    SessionStarted,
+    Skipped,
+)
 from acceptance.core.verdict import worst
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
@@ -35,7 +43,11 @@ MARKS = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The one option: where this session's context is."""
     parser.addoption(
-        "--rigproof-context", metavar="FILE", type=Path, default=None, help="context of a rigproof session"
+        "--rigproof-context",
+        metavar="FILE",
+        type=Path,
+        default=None,
+        help="context of a rigproof session",
     )
 
 
@@ -45,7 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     path: Path | None = config.getoption("--rigproof-context")
     if path is None:
-        raise pytest.UsageError("these checks are started by rigproof: run `rigproof accept`, or `make accept`")
+        raise pytest.UsageError(
+            "these checks are started by rigproof: run `rigproof accept`, or `make accept`"
+        )
     try:
         context = session_context.read(path)
     except (OSError, ValueError) as error:  # msgspec's and UTF-8's decoding errors are ValueErrors
@@ -72,28 +86,39 @@ def describe(item: pytest.Item) -> CollectedCheck:
     # The title is the docstring's first paragraph: a sentence, which may take two lines.
     title = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
     if where is None or costs is None or not title:
-        raise pytest.UsageError(f"{name}: a check needs a docstring and the marks session and costs")
+        raise pytest.UsageError(
+            f"{name}: a check needs a docstring and the marks session and costs"
+        )
     if where.args[:1] not in [(known,) for known in SESSIONS] or not costs.args:
-        raise pytest.UsageError(f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds")
+        raise pytest.UsageError(
+            f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds"
+        )
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec else {}
     try:
         measures = [
-            Measures(mark.args[0].format(**parameters), **mark.kwargs) for mark in item.iter_markers("measures")
+            Measures(mark.args[0].format(**parameters), **mark.kwargs)
+            for mark in item.iter_markers("measures")
         ]
     except (IndexError, KeyError, TypeError) as error:
-        raise pytest.UsageError(f"{name}: the mark measures takes a name, a unit and a per ({error})") from error
+        raise pytest.UsageError(
+            f"{name}: the mark measures takes a name, a unit and a per ({error})"
+        ) from error
     try:
         load = costs.kwargs["load"].format(**parameters) if costs.kwargs.get("load") else None
     except (IndexError, KeyError) as error:
-        raise pytest.UsageError(f"{name}: its load names a parameter that the test has not ({error})") from error
+        raise pytest.UsageError(
+            f"{name}: its load names a parameter that the test has not ({error})"
+        ) from error
     if not measures:
         raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
     return CollectedCheck(
         id=name,
         title=title,
         session=where.args[0],
-        measures=tuple(reversed(measures)),  # marks come innermost first; the file's order is the one people read
+        measures=tuple(
+            reversed(measures)
+        ),  # marks come innermost first; the file's order is the one people read
         seconds=costs.args[0],
         load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
@@ -114,7 +139,9 @@ class _Collector:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         checks = tuple(describe(item) for item in session.items)
-        self._answer.write_bytes(msgspec.json.encode({"digest": provenance.package_digest(), "checks": checks}))
+        self._answer.write_bytes(
+            msgspec.json.encode({"digest": provenance.package_digest(), "checks": checks})
+        )
 
     def pytest_runtestloop(self) -> bool:
         return True
@@ -135,7 +162,9 @@ class _Session:
         self._seconds = 0.0
         os.nice(context.niceness)  # its programs inherit it
         try:
-            self.journal = segment.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
+            self.journal = segment.Writer(
+                self.run_dir / f"journal-{context.session}.jsonl", Path(context.root)
+            )
         except segment.JournalError as error:
             _give_up(error, config)
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
@@ -162,8 +191,12 @@ class _Session:
                 if missing
                 else "its files differ from the plan's: was it updated meanwhile, or is the image of another build? Start again"
             )
-            self.write(Note(f"session {self.context.session} refused to start: {text}", trouble=True))
-            pytest.exit(f"this rigproof is not the one that made the plan: {text}", session_context.REFUSED)
+            self.write(
+                Note(f"session {self.context.session} refused to start: {text}", trouble=True)
+            )
+            pytest.exit(
+                f"this rigproof is not the one that made the plan: {text}", session_context.REFUSED
+            )
         items[:] = [found[name] for name in self.share]
         for item in items:
             item.add_marker(pytest.mark.timeout(timeouts.check_limit_s(self.share[check_id(item)])))
@@ -200,8 +233,12 @@ class _Session:
             self._outcomes.append(("skip", str(raised)))
         elif raised is not None:
             fail = isinstance(raised, Violation)
-            self._outcomes.append(("fail" if fail else "error", str(raised) if fail else sentence(raised)))
-        elif report.failed:  # pytest's own word, without an exception: a test that was expected to fail and did not
+            self._outcomes.append(
+                ("fail" if fail else "error", str(raised) if fail else sentence(raised))
+            )
+        elif (
+            report.failed
+        ):  # pytest's own word, without an exception: a test that was expected to fail and did not
             self._outcomes.append(("error", str(report.longrepr)))
         else:
             self._outcomes.append(("pass", ""))
@@ -224,7 +261,9 @@ def sentence(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     # A suite is loaded by its file, so its own exceptions are told by that.
     module = sys.modules.get(type(error).__module__)
-    own = Path(getattr(module, "__file__", None) or "/").is_relative_to(session_context.SUITES.parent)
+    own = Path(getattr(module, "__file__", None) or "/").is_relative_to(
+        session_context.SUITES.parent
+    )
     known = own or type(error).__module__.startswith("acceptance.")
     return text if known else f"{type(error).__name__}: {text}"
 

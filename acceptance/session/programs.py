@@ -52,7 +52,9 @@ class _LineQueue:
     def _next(self, seconds: float) -> bool:
         """Hand on the next line; whether there was one within these seconds."""
         try:
-            index, line = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
+            index, line = (
+                self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
+            )
         except queue.Empty:
             return False
         self._on_line(index, line)
@@ -62,7 +64,9 @@ class _LineQueue:
 class Programs:
     """All programs of one check. They share its deadline, which begins with the first. `repeat` tells their logs from those of another."""
 
-    def __init__(self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], repeat: str = "") -> None:
+    def __init__(
+        self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], repeat: str = ""
+    ) -> None:
         self._planned = planned
         self._logs = logs
         self._write = write
@@ -90,7 +94,11 @@ class Programs:
             pytest.skip(str(missing))
 
     def run(
-        self, argv: Sequence[str], *, deadline: Deadline | None = None, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        deadline: Deadline | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> command.ProgramResult:
         """Run one program to its end, at the latest to `deadline` where that is sooner than the check's, and journal how it ended.
 
@@ -119,7 +127,9 @@ class Programs:
                 self._count += 1
                 name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}{self._look}-{self._count}.log"
                 taken = listening.receiver(index) if listening is not None else None
-                running = command.start(argv, deadline=until, log=self._logs / name, env=env, on_line=taken)
+                running = command.start(
+                    argv, deadline=until, log=self._logs / name, env=env, on_line=taken
+                )
                 started.append((name, running))
             if listening is None:
                 return tuple(self._record(name, running.wait()) for name, running in started)
@@ -128,14 +138,28 @@ class Programs:
             listening.drain()
             if listening.missed:
                 text = f"{listening.missed} lines came faster than they were listened to"
-                self._write(Note(f"{self._planned.id}: {text}; their logs hold them as far as they are kept"))
+                self._write(
+                    Note(
+                        f"{self._planned.id}: {text}; their logs hold them as far as they are kept"
+                    )
+                )
             return tuple(self._record(name, done) for name, done in ended)
         finally:
             for _, running in started:
                 running.stop()
 
     def _record(self, name: str, completed: command.ProgramResult) -> command.ProgramResult:
-        self._write(ToolRan(self._planned.id, completed.argv, completed.returncode, completed.seconds, f"logs/{name}"))
+        self._write(
+            ToolRan(
+                self._planned.id,
+                completed.argv,
+                completed.returncode,
+                completed.seconds,
+                f"logs/{name}",
+            )
+        )
         if completed.log_error:
-            self._write(Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}"))
+            self._write(
+                Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}")
+            )
         return completed

@@ -106,5 +106,7 @@ def create_arguments(
         arguments["ulimits"].append({"name": "memlock", "soft": -1, "hard": -1})
     if grant.runtime:
         arguments["runtime"] = grant.runtime
-    arguments["mounts"] += [{"source": host, "target": inside, "read_only": True} for host, inside in grant.files]
+    arguments["mounts"] += [
+        {"source": host, "target": inside, "read_only": True} for host, inside in grant.files
+    ]
     return arguments

@@ -21,7 +21,9 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES
 
-STOP_S = 10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
+STOP_S = (
+    10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
+)
 POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
 LOST_S = 10.0
 ENDED = ("exited", "dead", "removing", "stopped")
@@ -130,7 +132,9 @@ class ContainerSession:
         self._hang_up()
         with contextlib.suppress(*self.trouble):
             self.container.stop(timeout=STOP_S)
-        self.deadline = self.deadline.sooner(STOP_S)  # an engine that does not obey must not keep us
+        self.deadline = self.deadline.sooner(
+            STOP_S
+        )  # an engine that does not obey must not keep us
         self._asked = float("-inf")
 
     def _hang_up(self) -> None:
@@ -167,7 +171,9 @@ class ContainerSession:
         said = [self._lost] if self._lost else []
         if starved:
             given = f"{self.memory_bytes / GIB:.1f} GiB"
-            said.append(f"the container used up its memory ({given}), and the kernel ended a process in it")
+            said.append(
+                f"the container used up its memory ({given}), and the kernel ended a process in it"
+            )
         if state.get("Error"):
             said.append(str(state["Error"]))
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])

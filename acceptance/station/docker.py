@@ -43,7 +43,10 @@ ENGINE_ERRORS: tuple[type[Exception], ...] = (
     OSError,
     ValueError,
 )
-PODMAN_CDI = ("/etc/cdi", "/var/run/cdi")  # where Podman reads, which its Docker-like answers do not say
+PODMAN_CDI = (
+    "/etc/cdi",
+    "/var/run/cdi",
+)  # where Podman reads, which its Docker-like answers do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,20 @@ class DockerEngine:
 def connect(address: str | None) -> DockerEngine:
     """The engine at this address, or the one that the environment names. Raises what ENGINE_ERRORS lists."""
     require_listener(address or os.environ.get("DOCKER_HOST", ""))
-    client = docker.DockerClient(base_url=address, timeout=CONNECT_S) if address else docker.from_env(timeout=CONNECT_S)
+    client = (
+        docker.DockerClient(base_url=address, timeout=CONNECT_S)
+        if address
+        else docker.from_env(timeout=CONNECT_S)
+    )
     info, version = client.info(), client.version()
     client.api.timeout = ANSWER_S
-    name = next((part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine")
+    name = next(
+        (part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine"
+    )
     text = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
-    return DockerEngine(client, text, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
+    return DockerEngine(
+        client, text, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion")
+    )
 
 
 def require_listener(address: str) -> None:
@@ -94,7 +105,9 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
     """What the engine says of its runtimes, and the CDI specifications that it reads (Docker from 25 on, where CDI is switched on)."""
     specs = []
     for folder in info.get("CDISpecDirs") or (PODMAN_CDI if podman else ()):
-        with contextlib.suppress(OSError):  # a folder or a file that we may not read is one that we cannot count on
+        with contextlib.suppress(
+            OSError
+        ):  # a folder or a file that we may not read is one that we cannot count on
             for path in sorted(Path(folder).glob("*")):
                 if path.suffix in (".json", ".yaml", ".yml"):
                     content = regular_file.read(path, regular_file.SMALL_RECORD)
@@ -135,7 +148,9 @@ class DockerStation:
         Once more without unlimited locked memory where the engine may not give that: a rootless one, or one with few rights of its own.
         """
         argv = session_context.in_container(
-            str(container_args.RUN_DIR_INSIDE / context.name), deadline.remaining() + INSIDE_LATER_S, clock.boot_id()
+            str(container_args.RUN_DIR_INSIDE / context.name),
+            deadline.remaining() + INSIDE_LATER_S,
+            clock.boot_id(),
         )
         try:
             try:
@@ -163,7 +178,9 @@ class DockerStation:
         running.read_on()
         return running
 
-    def _started(self, run_dir: Path, run_id: str, argv: list[str], *, memlock: bool) -> tuple[Container, Any]:
+    def _started(
+        self, run_dir: Path, run_id: str, argv: list[str], *, memlock: bool
+    ) -> tuple[Container, Any]:
         owner = run_dir.stat()
         arguments = container_args.create_arguments(
             image=self.image,

@@ -27,7 +27,11 @@ def libraries(listing: str, machine: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in listing.splitlines():
         match = _LIBRARY.match(line)
-        if match and is_driver_library(match["soname"]) and marks.get(machine, machine) in match["kind"]:
+        if (
+            match
+            and is_driver_library(match["soname"])
+            and marks.get(machine, machine) in match["kind"]
+        ):
             found.setdefault(match["soname"], match["path"])
     return found
 
@@ -67,7 +71,11 @@ def find(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run
     listing = ""
     with contextlib.suppress(CommandError):
         listing = run([command.find("ldconfig"), "-p"], deadline=Deadline.after(ASK_S)).stdout
-    nodes = [f"/dev/{entry.name}" for entry in sysfs.entries(root / "dev") if entry.name.startswith("nvidia")]
+    nodes = [
+        f"/dev/{entry.name}"
+        for entry in sysfs.entries(root / "dev")
+        if entry.name.startswith("nvidia")
+    ]
     found = libraries(listing, os.uname().machine)
     # An engine mounts the file and not the link to it.
     real = {soname: os.path.realpath(path) for soname, path in found.items()}

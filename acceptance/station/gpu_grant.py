@@ -39,7 +39,8 @@ MODPROBE = "run `sudo nvidia-modprobe -c=0 -u` (package nvidia-modprobe)"
 
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _KIND = re.compile(
-    rf"""(?:^|[{{,\s])["']?kind["']?\s*:\s*["']?{re.escape(CDI_KIND)}["']?\s*(?:[,}}#]|$)""", re.MULTILINE
+    rf"""(?:^|[{{,\s])["']?kind["']?\s*:\s*["']?{re.escape(CDI_KIND)}["']?\s*(?:[,}}#]|$)""",
+    re.MULTILINE,
 )
 
 
@@ -91,7 +92,10 @@ def choose(due: Sequence[Gpu], engine: EngineFacts, driver: DriverFiles) -> Gran
         return Grant("cdi", cdi_devices=names, environment=NO_HOOK)
     uuids = [gpu.uuid for gpu in due if gpu.uuid is not None]
     if "nvidia" in engine.runtimes and len(uuids) == len(due):
-        visible = {"NVIDIA_VISIBLE_DEVICES": ",".join(uuids), "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+        visible = {
+            "NVIDIA_VISIBLE_DEVICES": ",".join(uuids),
+            "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+        }
         return Grant("nvidia", runtime="nvidia", environment=visible)
     return by_nodes(due, driver)
 
@@ -122,7 +126,11 @@ def _has_device(text: str, name: str) -> bool:
 def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
     """Device nodes and libraries, for a machine with a driver and an engine and nothing of NVIDIA's between them."""
     own = [driver.node_of.get(gpu.pci_address) for gpu in due]
-    lost = [gpu.name for gpu, node in zip(due, own, strict=True) if node is None or node not in driver.nodes]
+    lost = [
+        gpu.name
+        for gpu, node in zip(due, own, strict=True)
+        if node is None or node not in driver.nodes
+    ]
     if lost:
         raise GrantError(
             f"there is no device node for {', '.join(lost)}: run `nvidia-smi` as root, which makes them, then start again"
@@ -142,7 +150,9 @@ def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
         *CONTROL_NODES,
         *(node for node in OPTIONAL_NODES if node in driver.nodes),
     )
-    files = [(path, f"{LIBRARIES_INSIDE}/{name}") for name, path in sorted(driver.libraries.items())]
+    files = [
+        (path, f"{LIBRARIES_INSIDE}/{name}") for name, path in sorted(driver.libraries.items())
+    ]
     files += [(driver.smi, SMI_INSIDE)] if driver.smi is not None else []
     environment = {**NO_HOOK, "LD_LIBRARY_PATH": LIBRARIES_INSIDE}
     return Grant("devices", nodes=nodes, files=tuple(files), environment=environment)

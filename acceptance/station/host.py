@@ -37,7 +37,9 @@ class HostStation:
         """Where it is."""
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram:
+    def start(
+        self, context: Path, run_id: str, deadline: Deadline, log: Path
+    ) -> command.RunningProgram:
         """Start the session as a child of this process."""
         argv, environment = session_context.argv(context), session_context.environment(run_id)
         return command.start(argv, deadline=deadline, log=log, env=environment, cwd=context.parent)

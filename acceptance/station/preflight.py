@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 BUILD_S = 3600.0
-ENGINE_CURE = "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
-INSTALLED = (
-    "this rigproof is an installed package, without the checkout that the image is built from, and no --image was given"
+ENGINE_CURE = (
+    "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
 )
+INSTALLED = "this rigproof is an installed package, without the checkout that the image is built from, and no --image was given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,11 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
             found = docker.connect(address)
         except docker.ENGINE_ERRORS as error:
             why = docker.first_line(error)
-            cure = ", so add yourself to the group docker and log in again" if "ermission denied" in why else ""
+            cure = (
+                ", so add yourself to the group docker and log in again"
+                if "ermission denied" in why
+                else ""
+            )
             refusals.append(f"{name} does not answer ({why}{cure})")
             continue
         if found.kernel in (None, os.uname().release):
@@ -109,7 +113,9 @@ def _no_client() -> str:
     try:
         command.find("docker")
     except command.ProgramMissing:
-        return "an engine answers, but the command `docker`, which builds the image, is not installed"
+        return (
+            "an engine answers, but the command `docker`, which builds the image, is not installed"
+        )
     return ""
 
 
@@ -130,10 +136,16 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     """
     found = gpus(inventory)
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
-        if due.measurement == "gpu_count" and due.limit is not None and due.limit.grade(len(found)) == "fail":
+        if (
+            due.measurement == "gpu_count"
+            and due.limit is not None
+            and due.limit.grade(len(found)) == "fail"
+        ):
             return True
     due_now = due_gpus(plan, inventory)
-    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(inventory, due_now):
+    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(
+        inventory, due_now
+    ):
         return True
     gated = any(check.id == "gpu.present" for check in plan.checks)
     whole = all(gpu.answers and presence.absence_kind(inventory, gpu) is None for gpu in due_now)
@@ -163,12 +175,18 @@ def choose(
     try:
         for run_id in docker.sweep(found.engine.client, boot):
             say(f"a container of the run {run_id}, which is dead, was removed")
-        identity = docker.image_id(found.engine.client, reference) if reference is not None else None
+        identity = (
+            docker.image_id(found.engine.client, reference) if reference is not None else None
+        )
     except docker.ENGINE_ERRORS as error:
-        raise StationError(f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}") from error
+        raise StationError(
+            f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}"
+        ) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
     due = due_gpus(plan, inventory)
-    grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
+    grant = gpu_grant.choose(
+        due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles()
+    )
     return (
         docker.DockerStation(
             client=found.engine.client,
@@ -178,7 +196,9 @@ def choose(
             holder=container_owner.name(boot),
             traits=found.engine.traits,
             provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},
-            notes=(Note(custom_image_reason(reference), trouble=True),) if reference is not None else (),
+            notes=(Note(custom_image_reason(reference), trouble=True),)
+            if reference is not None
+            else (),
         ),
         None,
     )
@@ -186,13 +206,16 @@ def choose(
 
 def custom_image_reason(reference: str) -> str:
     """Why a run in an image that the user named proves nothing of the machine: this is how fakes enter a container."""
-    return (
-        f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
-    )
+    return f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
 
 
 def _image(
-    probe: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
+    probe: EngineProbe,
+    reference: str | None,
+    identity: str | None,
+    say: Callable[[str], None],
+    logs: Path,
+    root: Path,
 ) -> Mapping[str, str]:
     """The image's provenance, its id among it. One that was named is stamped as such."""
     if reference is not None:
@@ -204,7 +227,9 @@ def _image(
     from acceptance.station.image import build
 
     with _told_to_the_client(probe.address):
-        return build.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
+        return build.build(
+            log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root
+        ).provenance()
 
 
 @contextlib.contextmanager

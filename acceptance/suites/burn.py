@@ -42,13 +42,20 @@ def test_gpu_burn(
     if failed:
         # Its table may call a GPU faulty whose last count was 0: the counts start again with each summary.
         named = [gpu.name for gpu in due_gpus if faulty.get(gpu.name) or errors.get(gpu.name)]
-        errors |= {name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]}
+        errors |= {
+            name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]
+        }
     reasons = {name: output.reason for name, count in errors.items() if count}
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     check(f"gpu_burn_errors_{mode}", errors, notes=reasons, serials=serials)
     unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
     rates = found.get("gpu_burn_rate", {})
-    check(f"gpu_burn_compares_{mode}", found.get("gpu_burn_compares", {}), skipped=unread, serials=serials)
+    check(
+        f"gpu_burn_compares_{mode}",
+        found.get("gpu_burn_compares", {}),
+        skipped=unread,
+        serials=serials,
+    )
     check(f"gpu_burn_{mode}", rates, skipped=unread, serials=serials)
     check(
         f"gpu_burn_ratio_{mode}",

@@ -16,14 +16,18 @@ from acceptance.suites.fixtures.marks import of_each_format
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 
-def with_mfu(table: LoadTable, peak: float | None) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
+def with_mfu(
+    table: LoadTable, peak: float | None
+) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
     """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak; as it is where no peak is known."""
     if peak is None:
         return table.columns, table.rows
     return (*table.columns, "MFU"), tuple((*row, float(row[1]) / peak) for row in table.rows)
 
 
-def _products(loads: GpuLoads, rate: str, siblings: Mapping[str, tuple[str, ...]], check: Check) -> None:
+def _products(
+    loads: GpuLoads, rate: str, siblings: Mapping[str, tuple[str, ...]], check: Check
+) -> None:
     """Judges every format's rate (`{d}` in its name is the format), each GPU beside its siblings, and the wrong results."""
     for dtype in DTYPES:
         named = rate.format(d=dtype)
@@ -58,7 +62,9 @@ def test_gemm_alone(
     _products(loads, "gemm_{d}_short", siblings, check)
     for gpu, output in loads.outputs.items():
         for one in output.tables:
-            columns, rows = with_mfu(one, peaks[gpu].get(one.name.removeprefix("gemm_").removesuffix("_by_size")))
+            columns, rows = with_mfu(
+                one, peaks[gpu].get(one.name.removeprefix("gemm_").removesuffix("_by_size"))
+            )
             table(gpu, one.name, columns, rows)
     loads.raise_failed()
 
@@ -98,7 +104,10 @@ def test_gemm_together(
 @pytest.mark.measures("copy_own_p2p_miscompares", unit="count", per="gpu-peers", waivable=False)
 @pytest.mark.measures("elementwise_miscompares", unit="count", per="gpu", waivable=False)
 def test_copies(
-    gpu_copies: Callable[[], GpuLoads], siblings: Mapping[str, tuple[str, ...]], table: WriteTable, check: Check
+    gpu_copies: Callable[[], GpuLoads],
+    siblings: Mapping[str, tuple[str, ...]],
+    table: WriteTable,
+    check: Check,
 ) -> None:
     """Copies between host and GPU, inside each GPU and to every peer, all bytes of every copy compared; and the elementwise product.
 
@@ -106,7 +115,16 @@ def test_copies(
     both ways at once are recorded. Not measured: all GPUs copying at once.
     """
     loads = gpu_copies()
-    for path in ("h2d", "d2h", "h2d_bidirectional", "d2h_bidirectional", "h2d_pageable", "d2h_pageable", "d2d", "p2p"):
+    for path in (
+        "h2d",
+        "d2h",
+        "h2d_bidirectional",
+        "d2h_bidirectional",
+        "h2d_pageable",
+        "d2h_pageable",
+        "d2d",
+        "p2p",
+    ):
         check(f"copy_own_{path}", loads.values(f"copy_own_{path}"))
     local = check.plausible("copy_own_d2d", loads.values("copy_own_d2d"))
     check("copy_own_d2d_ratio", ratios(local, siblings))

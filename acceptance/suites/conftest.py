@@ -33,7 +33,9 @@ def groups(inventory: Inventory) -> Groups:
 
 
 @pytest.fixture
-def stress_ng_run(programs: Programs, load_s: Mapping[str, float], inventory: Inventory) -> ToolOutput:
+def stress_ng_run(
+    programs: Programs, load_s: Mapping[str, float], inventory: Inventory
+) -> ToolOutput:
     """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
     binary = programs.find("stress-ng", "stress-ng")
     seconds, threads = round(load_s["stress_ng"]), inventory.cpu.threads
@@ -48,19 +50,27 @@ def stressapptest_run(
     """The planned part of the RAM under stressapptest, one thread a logical CPU."""
     binary = programs.find("stressapptest", "stressapptest")
     seconds, threads = round(load_s["stressapptest"]), inventory.cpu.threads
-    argv = stressapptest.argv(binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads)
+    argv = stressapptest.argv(
+        binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads
+    )
     return host_tools.of_stressapptest(programs.run(argv), seconds=seconds, gib=memory_gib)
 
 
 @pytest.fixture
-def cpuburn_run(programs: Programs, load_s: Mapping[str, float], machine: Machine, inventory: Inventory) -> ToolOutput:
+def cpuburn_run(
+    programs: Programs, load_s: Mapping[str, float], machine: Machine, inventory: Inventory
+) -> ToolOutput:
     """The burn program that the machine file names: on every CPU until its time is over."""
     assert machine.cpu.cpuburn is not None
     binary = programs.find(machine.cpu.cpuburn)
     copies = inventory.cpu.threads if cpuburn.is_classic(binary) else 1
-    ended = programs.run_together([cpuburn.argv(binary)] * copies, deadline=Deadline.after(load_s["cpuburn"]))
+    ended = programs.run_together(
+        [cpuburn.argv(binary)] * copies, deadline=Deadline.after(load_s["cpuburn"])
+    )
     judged = [
-        cpuburn.judge(binary, returncode=done.returncode, timed_out=done.timed_out, seconds=done.seconds)
+        cpuburn.judge(
+            binary, returncode=done.returncode, timed_out=done.timed_out, seconds=done.seconds
+        )
         for done in ended
     ]
     order = ("fail", "error", "pass")
@@ -71,13 +81,19 @@ def cpuburn_run(programs: Programs, load_s: Mapping[str, float], machine: Machin
 
 
 @pytest.fixture
-def cpu_gemm(programs: Programs, load_s: Mapping[str, float], groups: Groups) -> Callable[[str], LoadOutput]:
+def cpu_gemm(
+    programs: Programs, load_s: Mapping[str, float], groups: Groups
+) -> Callable[[str], LoadOutput]:
     """Runs the verified matrix load on every core at once, for one dtype."""
 
     def run(dtype: str) -> LoadOutput:
         seconds = load_s["cpu_gemm"]
-        argv = load_output.cpu_gemm_argv(sys.executable, dtype=dtype, seconds=seconds, groups=groups)
-        return load_output.read(programs.run(argv), "cpu_gemm", {"dtype": dtype, "seconds": seconds})
+        argv = load_output.cpu_gemm_argv(
+            sys.executable, dtype=dtype, seconds=seconds, groups=groups
+        )
+        return load_output.read(
+            programs.run(argv), "cpu_gemm", {"dtype": dtype, "seconds": seconds}
+        )
 
     return run
 
@@ -91,13 +107,17 @@ def memory_bandwidth(
     def run() -> LoadOutput:
         caches = inventory.cpu.caches
         last = [cache for cache in caches if cache.level == max(cache.level for cache in caches)]
-        sizes = [cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None]
+        sizes = [
+            cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None
+        ]
         if not sizes or len(sizes) != len(last):
             raise ToolError(
                 "the kernel does not show every cache size, so arrays that leave the caches cannot be chosen"
             )
         seconds = load_s["memory_bandwidth"]
-        argv = load_output.memory_bandwidth_argv(sys.executable, seconds=seconds, groups=groups, llc_bytes=sum(sizes))
+        argv = load_output.memory_bandwidth_argv(
+            sys.executable, seconds=seconds, groups=groups, llc_bytes=sum(sizes)
+        )
         return load_output.read(programs.run(argv), "memory_bandwidth", {"seconds": seconds})
 
     return run

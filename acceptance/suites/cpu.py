@@ -28,7 +28,11 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
 
     Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo operations are no figure to judge by.
     """
-    check("stress_ng_failures", {"cpu": float(stress_ng_run.outcome == "fail")}, notes={"cpu": stress_ng_run.reason})
+    check(
+        "stress_ng_failures",
+        {"cpu": float(stress_ng_run.outcome == "fail")},
+        notes={"cpu": stress_ng_run.reason},
+    )
 
 
 @pytest.mark.session("load")
@@ -57,7 +61,11 @@ def test_gemm(
     first = str(output.miscompares[0])[:300] if output.miscompares else None
     for name in ("miscompares", "", "core", "core_ratio"):
         measurement = "_".join(part for part in ("cpu_gemm", name, dtype) if part)
-        readings = {reading.component: reading.value for reading in output.readings if reading.name == measurement}
+        readings = {
+            reading.component: reading.value
+            for reading in output.readings
+            if reading.name == measurement
+        }
         check(measurement, readings, notes={"cpu": first} if name == "miscompares" else None)
 
 
@@ -69,7 +77,11 @@ def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
 
     Measured: whether it found an error or died of a fault signal. Only the classic programs (burnP6 and its kin) check their results.
     """
-    check("cpuburn_failures", {"cpu": float(cpuburn_run.outcome == "fail")}, notes={"cpu": cpuburn_run.reason})
+    check(
+        "cpuburn_failures",
+        {"cpu": float(cpuburn_run.outcome == "fail")},
+        notes={"cpu": cpuburn_run.reason},
+    )
 
 
 @pytest.mark.session("host-after")
@@ -86,9 +98,15 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
     if "cpu_throttle_count" in telemetry:
         check("cpu_throttle_events", {"cpu": telemetry["cpu_throttle_count"].growth()})
     # After the readings: too hot is too hot, however few samples say so.
-    gaps = [gap for name in ("cpu_temperature_c", "cpu_throttle_count") if (gap := coverage_gap(name, telemetry))]
+    gaps = [
+        gap
+        for name in ("cpu_temperature_c", "cpu_throttle_count")
+        if (gap := coverage_gap(name, telemetry))
+    ]
     if gaps:
-        raise SensorUnread(f"{'; '.join(gaps)}: see whether the sensor can be read under load, and run again")
+        raise SensorUnread(
+            f"{'; '.join(gaps)}: see whether the sensor can be read under load, and run again"
+        )
 
 
 def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:

@@ -36,7 +36,8 @@ class NotGranted(Exception):
 def presence_lines(inventory: Inventory) -> str:
     """What was looked at, what each showed, and what to do about it; a line each."""
     return "\n".join(
-        f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}" for look in presence(inventory)
+        f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}"
+        for look in presence(inventory)
     )
 
 
@@ -60,23 +61,42 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
         raise NotReady(lines)
     check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": lines})
     answers = {gpu.name: float(gpu.answers) for gpu in due_gpus if gpu.answers is not None}
-    check("gpu_answers", answers, serials=serials, notes={gpu.name: lines for gpu in due_gpus if gpu.answers is False})
+    check(
+        "gpu_answers",
+        answers,
+        serials=serials,
+        notes={gpu.name: lines for gpu in due_gpus if gpu.answers is False},
+    )
     kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
     judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
     bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in judged}
-    check("gpu_driver_bound", bound, serials=serials, notes={name: lines for name, value in bound.items() if not value})
+    check(
+        "gpu_driver_bound",
+        bound,
+        serials=serials,
+        notes={name: lines for name, value in bound.items() if not value},
+    )
     known = {gpu.name: float(kinds[gpu] is None) for gpu in judged}
-    check("gpu_in_nvml", known, serials=serials, notes={name: lines for name, value in known.items() if not value})
+    check(
+        "gpu_in_nvml",
+        known,
+        serials=serials,
+        notes={name: lines for name, value in known.items() if not value},
+    )
     waiting = [gpu.name for gpu in due_gpus if kinds[gpu] == "set-up"]
     if waiting:
-        raise NotReady(f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{lines}")
+        raise NotReady(
+            f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{lines}"
+        )
 
 
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("gpu_ready", unit="count", per="gpu", waivable=False)
-def test_ready(inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check) -> None:
+def test_ready(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check
+) -> None:
     """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the NVLink fabric up, the driver new enough.
 
     Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the way is an error with its cure.
@@ -98,24 +118,33 @@ def test_ready(inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[s
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, slack=60.0)  # without persistence mode the driver brings every GPU up first
 @pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
-def test_granted(inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
+def test_granted(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
+) -> None:
     """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
 
     Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence, and a container without them would
     pass every test of GPUs that it does not see. What differs is the station's trouble and no fault of a card, so it is an error.
     """
     inside = nvml.probe(deadline=programs.deadline)
-    seen = {device.uuid for device in inside.devices if device.uuid is not None and device.error is None}
+    seen = {
+        device.uuid for device in inside.devices if device.uuid is not None and device.error is None
+    }
     check(
         "gpu_granted",
         {gpu.name: 1.0 for gpu in due_gpus if gpu.uuid in seen},
         serials={gpu.name: gpu.uuid for gpu in due_gpus},
     )
-    lost = [f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen]
+    lost = [
+        f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
+    ]
     # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets those alone.
     more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
-        errors = [inside.error, *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error)]
+        errors = [
+            inside.error,
+            *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error),
+        ]
         texts = [
             *([f"cannot be seen from where the loads run: {', '.join(lost)}"] if lost else []),
             *([f"seen there and not due: {', '.join(more)}"] if more else []),
@@ -131,7 +160,9 @@ def test_granted(inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Prog
 @pytest.mark.measures("gpu_address_differs", unit="count", per="gpu", fact=True)
 @pytest.mark.measures("gpu_link_width_max", unit="count", per="gpu", fact=True)
 @pytest.mark.measures("gpu_link_gen_max", unit="count", per="gpu", fact=True)
-def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check) -> None:
+def test_identity(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
+) -> None:
     """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have, against the machine file.
 
     Measured: what card and slot offer. Not measured: the link under load, which is another check.
@@ -151,7 +182,9 @@ def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Mach
             if text is not None:
                 differs = {} if found is None else {gpu.name: float(not same_text(text, found))}
                 why = {gpu.name: f"the driver does not tell the {name} of this card"}
-                check(f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"})
+                check(
+                    f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"}
+                )
         _links(gpu, functions[gpu.pci_address], device_of(inventory, gpu), check)
 
 
@@ -181,10 +214,18 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
     this card does not, nothing is known of its memory: an error with its cure.
     """
     devices = {device.pci_address: device for device in inventory.nvml.devices}
-    counted = {gpu.name: devices[gpu.pci_address].counters for gpu in due_gpus if gpu.pci_address in devices}
+    counted = {
+        gpu.name: devices[gpu.pci_address].counters
+        for gpu in due_gpus
+        if gpu.pci_address in devices
+    }
     for measurement, read in _HEALTH.items():
         due = {one.component for one in check.due(measurement)}
-        values = {name: read(found) for name, found in counted.items() if name in due and found is not None}
+        values = {
+            name: read(found)
+            for name, found in counted.items()
+            if name in due and found is not None
+        }
         check(
             measurement,
             {name: float(value) for name, value in values.items() if value is not None},
@@ -222,9 +263,21 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     """
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
-    unseen = {gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices}
-    check("gpu_seen_by_cuda", {gpu.name: float(gpu.name in devices) for gpu in due_gpus}, serials=serials, notes=notes)
-    check("gpu_sm_count", {name: float(device.sm) for name, device in devices.items()}, skipped=unseen, serials=serials)
+    unseen = {
+        gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices
+    }
+    check(
+        "gpu_seen_by_cuda",
+        {gpu.name: float(gpu.name in devices) for gpu in due_gpus},
+        serials=serials,
+        notes=notes,
+    )
+    check(
+        "gpu_sm_count",
+        {name: float(device.sm) for name, device in devices.items()},
+        skipped=unseen,
+        serials=serials,
+    )
     memory = {name: device.memory_mib / 1024 for name, device in devices.items()}
     check("gpu_memory_total", memory, skipped=unseen, serials=serials)
     device_query.require_match()

@@ -28,16 +28,30 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     """
     cpu = inventory.cpu
     unread = {"cpu": "the kernel shows no processor topology"}
-    for name, value in (("cpu_sockets", cpu.sockets), ("cpu_cores", cpu.cores), ("cpu_threads", cpu.threads)):
+    for name, value in (
+        ("cpu_sockets", cpu.sockets),
+        ("cpu_cores", cpu.cores),
+        ("cpu_threads", cpu.threads),
+    ):
         check(name, {} if value is None else {"cpu": float(value)}, skipped=unread)
     if machine is not None and machine.cpu.model is not None:
-        differs = {"cpu": float(not same_text(machine.cpu.model, cpu.model))} if cpu.model is not None else {}
+        differs = (
+            {"cpu": float(not same_text(machine.cpu.model, cpu.model))}
+            if cpu.model is not None
+            else {}
+        )
         unread = {"cpu": "the kernel shows no processor model"}
         check("cpu_model_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.model}"})
     if machine is not None and machine.cpu.governor is not None:
-        differs = {"cpu": float(not same_text(machine.cpu.governor, cpu.governor))} if cpu.governor is not None else {}
+        differs = (
+            {"cpu": float(not same_text(machine.cpu.governor, cpu.governor))}
+            if cpu.governor is not None
+            else {}
+        )
         unread = {"cpu": "the machine offers no frequency governor (a VM leaves it to its host)"}
-        check("cpu_governor_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.governor}"})
+        check(
+            "cpu_governor_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.governor}"}
+        )
 
 
 @pytest.mark.session("host-before")
@@ -75,12 +89,20 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
     for wanted in declared:
         component = f"dimm:{wanted.slot}"
         dimm = found.get(wanted.slot)
-        why = {component: f"no module is in {wanted.slot}" if dimm is None else "the firmware's tables do not say"}
+        why = {
+            component: f"no module is in {wanted.slot}"
+            if dimm is None
+            else "the firmware's tables do not say"
+        }
         if inventory.memory.dimms is None:
             why = {component: str(inventory.memory.dimms_unread)}
             check("dimm_present", {}, skipped=why)
         else:
-            check("dimm_present", {component: float(dimm is not None)}, notes={component: f"modules are in: {slots}"})
+            check(
+                "dimm_present",
+                {component: float(dimm is not None)},
+                notes={component: f"modules are in: {slots}"},
+            )
         size = dimm.size_bytes / GIB if dimm and dimm.size_bytes is not None else None
         for name, value in (
             ("dimm_size", size),
@@ -90,8 +112,12 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
             check(name, {} if value is None else {component: float(value)}, skipped=why)
         part = dimm.part_number if dimm else None
         if wanted.part_number is not None:
-            differs = {} if part is None else {component: float(not same_text(wanted.part_number, part))}
-            check("dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"})
+            differs = (
+                {} if part is None else {component: float(not same_text(wanted.part_number, part))}
+            )
+            check(
+                "dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"}
+            )
 
 
 def describes(declared: DeclaredDisk, disk: Disk) -> bool:
@@ -110,7 +136,9 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
     """
     free = list(disks)
     found: list[list[Disk]] = [[] for _ in declared]
-    choosy = sorted(enumerate(declared), key=lambda one: (one[1].serial is None, -(one[1].size_gb or 0)))
+    choosy = sorted(
+        enumerate(declared), key=lambda one: (one[1].serial is None, -(one[1].size_gb or 0))
+    )
     for index, wanted in choosy:
         found[index] = [disk for disk in free if describes(wanted, disk)][: wanted.count]
         free = [disk for disk in free if disk not in found[index]]
@@ -128,7 +156,8 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
     declared = machine.disk if machine else ()
     there = (
         ", ".join(
-            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB" for disk in inventory.disks
+            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB"
+            for disk in inventory.disks
         )
         or "none"
     )
@@ -184,5 +213,7 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
     ):
         if text is not None:
             differs = {} if found is None else {"system": float(not same_text(text, found))}
-            why = {"system": f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"}
+            why = {
+                "system": f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"
+            }
             check(f"{name}_differs", differs, skipped=why, notes={"system": f"found {found}"})

@@ -39,7 +39,9 @@ def faults(records: list[kmsg.KmsgRecord]) -> list[str]:
 
 def _harmful(events: tuple[KernelEvent, ...]) -> list[str]:
     return [
-        f"{event.kind} {event.code}: {event.text}" for event in events if event.hardware and event.severity in HARMFUL
+        f"{event.kind} {event.code}: {event.text}"
+        for event in events
+        if event.hardware and event.severity in HARMFUL
     ]
 
 
@@ -53,8 +55,16 @@ def test_since_boot(root: Path, check: Check) -> None:
     """
     found = records(root)
     seen = faults(found)
-    since = f"messages since {found[0].seconds_since_boot:.0f} s after boot" if found else "the log is empty"
-    check("kernel_faults_before", {"system": float(len(seen))}, notes={"system": "; ".join([since, *seen[:3]])})
+    since = (
+        f"messages since {found[0].seconds_since_boot:.0f} s after boot"
+        if found
+        else "the log is empty"
+    )
+    check(
+        "kernel_faults_before",
+        {"system": float(len(seen))},
+        notes={"system": "; ".join([since, *seen[:3]])},
+    )
 
 
 @pytest.mark.session("host-after")
@@ -73,4 +83,8 @@ def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> N
             "the kernel overwrote messages of this run: enlarge its buffer with the boot option log_buf_len=4M"
         )
     seen = faults([record for record in found if record.sequence > kernel_log_after])
-    check("kernel_faults_during", {"system": float(len(seen))}, notes={"system": "; ".join(seen[:3]) or None})
+    check(
+        "kernel_faults_during",
+        {"system": float(len(seen))},
+        notes={"system": "; ".join(seen[:3]) or None},
+    )

@@ -40,7 +40,9 @@ PEER_ACCESS_UNKNOWN = (
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("p2p_supported", unit="count", per="gpu-pair")
 @pytest.mark.measures("gpu_path_differs", unit="count", per="gpu-pair", fact=True)
-def test_paths(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check) -> None:
+def test_paths(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
+) -> None:
     """The way from each GPU to each other: NVLinks or the common part of their PCIe ways, and whether peer access is offered.
 
     Measured: what NVML answers. That data arrives whole and how fast is another check.
@@ -92,17 +94,26 @@ def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
 
 
 def _take(
-    output: ToolOutput, check: Check, figures: Mapping[str, Mapping[str, float]], component: str = ALL_GPUS
+    output: ToolOutput,
+    check: Check,
+    figures: Mapping[str, Mapping[str, float]],
+    component: str = ALL_GPUS,
 ) -> None:
     """Journal the figures of a run by measurement and component; or, in their place, the fault that the run itself proves."""
     failed = output.outcome == "fail"
-    check("copy_faults", {component: float(failed)}, notes={component: output.reason if failed else None})
+    check(
+        "copy_faults",
+        {component: float(failed)},
+        notes={component: output.reason if failed else None},
+    )
     for measurement, values in figures.items():
         due = {one.component for one in check.due(measurement)}
         check(
             measurement,
             {} if failed else {name: value for name, value in values.items() if name in due},
-            skipped=dict.fromkeys((due & {component}) or due, "no figure counts of a run with a fault")
+            skipped=dict.fromkeys(
+                (due & {component}) or due, "no figure counts of a run with a fault"
+            )
             if failed
             else None,
         )
@@ -143,7 +154,10 @@ def test_host_copies(
     output = nvbandwidth(*HOST_COPIES.values())
     found = _readings(output, HOST_COPIES)
     siblings = link_siblings(machine, inventory, [gpu.name for gpu in due_gpus])
-    held = {f"{name}_ratio": ratios(check.plausible(name, found[name]), siblings) for name in ("copy_h2d", "copy_d2h")}
+    held = {
+        f"{name}_ratio": ratios(check.plausible(name, found[name]), siblings)
+        for name in ("copy_h2d", "copy_d2h")
+    }
     _take(output, check, {**found, **held})
 
 
@@ -187,7 +201,9 @@ def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) 
     Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the device-to-device figure is recorded and not judged.
     Not measured: whether the data arrived.
     """
-    names = {name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")}
+    names = {
+        name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")
+    }
     for gpu, output in bandwidth_test.items():
         _take(output, check, _readings(output, names), gpu)
 

@@ -34,12 +34,26 @@ def test_bandwidth(
     except LoadFailed as failed:
         record_miscompares(failed, "memory_copy_miscompares", "memory")
         raise
-    for name in ("memory_copy", "memory_triad", "memory_copy_miscompares", "memory_triad_miscompares"):
-        check(name, {reading.component: reading.value for reading in output.readings if reading.name == name})
+    for name in (
+        "memory_copy",
+        "memory_triad",
+        "memory_copy_miscompares",
+        "memory_triad_miscompares",
+    ):
+        check(
+            name,
+            {
+                reading.component: reading.value
+                for reading in output.readings
+                if reading.name == name
+            },
+        )
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)  # a GiB takes 0.3 s to fill, in a VM up to 2
+@pytest.mark.costs(
+    3.0, load="stressapptest", per_gib=1.0
+)  # a GiB takes 0.3 s to fill, in a VM up to 2
 @pytest.mark.measures("stressapptest_errors", unit="count", per="memory", waivable=False)
 @pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
 @pytest.mark.measures("memory_tested", unit="GiB", per="memory")
@@ -52,6 +66,14 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     errors = {"memory": host_tools.memory_errors(stressapptest_run)}
     check("stressapptest_errors", errors, notes={"memory": stressapptest_run.reason})
     rate = {} if failed else dict(stressapptest_run.reading("stressapptest_copy"))
-    check("stressapptest_copy", rate, skipped={"memory": "no rate counts from a run that found wrong data"})
+    check(
+        "stressapptest_copy",
+        rate,
+        skipped={"memory": "no rate counts from a run that found wrong data"},
+    )
     tested = {} if failed else dict(stressapptest_run.reading("stressapptest_tested"))
-    check("memory_tested", tested, skipped={"memory": "a run that found wrong data did not go over all of it"})
+    check(
+        "memory_tested",
+        tested,
+        skipped={"memory": "a run that found wrong data did not go over all of it"},
+    )

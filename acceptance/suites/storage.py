@@ -47,7 +47,9 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
         notes[disk.component] = "; ".join(faults) or None
         if disk.component in tells_wear:
             if health.percentage_used is None:
-                unworn[disk.component] = "its health log does not tell how far it is worn: update smartmontools"
+                unworn[disk.component] = (
+                    "its health log does not tell how far it is worn: update smartmontools"
+                )
             else:
                 worn[disk.component] = health.percentage_used / 100
     serials = {disk.component: disk.serial for disk in inventory.disks}

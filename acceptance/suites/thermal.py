@@ -27,9 +27,7 @@ COUNTERS = {
     "burn_errors_new": ("pcie_replays",),
     "burn_nvlink_errors_new": ("nvlink_replays", "nvlink_crc_errors", "nvlink_recoveries"),
 }
-NOTABLE_KEPT = (
-    0.97  # a clock that lost more than this, or a card so much hotter than its equals, is told its likely causes
-)
+NOTABLE_KEPT = 0.97  # a clock that lost more than this, or a card so much hotter than its equals, is told its likely causes
 NOTABLE_C = 5.0
 WHEN = ("before", "within", "after")
 _HOTTER = (
@@ -68,26 +66,40 @@ def test_steady(
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
-        raise HeatUnknown(f"{BURN} did not come to its end in this run, so nothing is known of heat under full load")
+        raise HeatUnknown(
+            f"{BURN} did not come to its end in this run, so nothing is known of heat under full load"
+        )
     if load_outcomes[BURN] not in ("pass", "fail"):
-        ended = f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
+        ended = (
+            f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
+        )
         raise HeatUnknown(f"{ended}: cure that first, then run again")
     troubles: list[str] = []
     burns: dict[Gpu, BurnTelemetry] = {}
     for gpu in due_gpus:
         history = gpu_history.get(gpu.name)
         if history is None:
-            troubles.append(f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch did not run")
+            troubles.append(
+                f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch did not run"
+            )
             continue
-        if trouble := power_trouble(history, [span]) or idle_clock(history, span, _highest_clock(inventory, gpu)):
+        if trouble := power_trouble(history, [span]) or idle_clock(
+            history, span, _highest_clock(inventory, gpu)
+        ):
             troubles.append(trouble)
             continue
         try:
             burns[gpu] = BurnTelemetry.within(history, *span)
         except ValueError as error:
             troubles.append(str(error))
-    tables = {one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)}
-    laps = {gpu: Laps(burn.history, found) for gpu, burn in burns.items() if (found := tables.get(gpu.name))}
+    tables = {
+        one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
+    }
+    laps = {
+        gpu: Laps(burn.history, found)
+        for gpu, burn in burns.items()
+        if (found := tables.get(gpu.name))
+    }
     _heat(burns, laps, siblings, check, troubles)
     _errors(gpu_history, due_gpus, span, check, troubles)
     for gpu, burn in burns.items():
@@ -99,7 +111,9 @@ def test_steady(
 def _highest_clock(inventory: Inventory, gpu: Gpu) -> float | None:
     """The highest SM clock of a card in MHz; None where its driver does not tell it."""
     device = device_of(inventory, gpu)
-    return device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
+    return (
+        device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
+    )
 
 
 def _heat(
@@ -120,7 +134,10 @@ def _heat(
         heat = laps.get(gpu, burn)
         try:
             rest = heat.settle_time()
-            settled[gpu.name], notes["settled"][gpu.name] = rest.seconds, f"{about}: {rest.note}{short}"
+            settled[gpu.name], notes["settled"][gpu.name] = (
+                rest.seconds,
+                f"{about}: {rest.note}{short}",
+            )
             final[gpu.name] = heat.final_temperature()
         except ValueError as error:
             troubles.append(str(error))
@@ -134,7 +151,9 @@ def _heat(
     places = {gpu.name: gpu.pci_address for gpu in burns}
     for name, (more, middle) in spread.items():
         causes = f"; {_HOTTER}" if more > NOTABLE_C else ""
-        notes["spread"][name] = f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
+        notes["spread"][name] = (
+            f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
+        )
     serials = {gpu.name: gpu.uuid for gpu in burns}
     check("burn_settled", settled, notes=notes["settled"], serials=serials)
     check("burn_clock_kept", kept, notes=notes["kept"], serials=serials)
@@ -169,7 +188,8 @@ def _errors(
                 continue
             grown[gpu.name] = sum(within for _, within, _ in parts)
             text = ", ".join(
-                f"{_sum(column)} {when}" for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
+                f"{_sum(column)} {when}"
+                for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
             )
             if any(any(part) for part in parts):
                 notes[gpu.name] = f"slot {gpu.pci_address}: {text} the burn"

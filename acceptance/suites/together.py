@@ -12,7 +12,13 @@ from acceptance.diagnosis.agreement import compare
 from acceptance.machine.gpu import Gpu
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
-from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, count_readings, evidence, product_digests
+from acceptance.suites.fixtures.burn_evidence import (
+    COLUMNS,
+    Heats,
+    count_readings,
+    evidence,
+    product_digests,
+)
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.marks import of_each_format
@@ -72,7 +78,11 @@ def test_burn(
 
 
 def _products(
-    loads: GpuLoads, siblings: Siblings, gpu_heat: Heats, serials: Mapping[str, str | None], check: Check
+    loads: GpuLoads,
+    siblings: Siblings,
+    gpu_heat: Heats,
+    serials: Mapping[str, str | None],
+    check: Check,
 ) -> None:
     """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of the rate at the end."""
     for dtype in DTYPES:
@@ -80,7 +90,11 @@ def _products(
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
         rates = loads.values(f"burn_{dtype}")
         check(f"burn_{dtype}", rates, serials=serials)
-        check(f"burn_{dtype}_ratio", ratios(check.plausible(f"burn_{dtype}", rates), siblings), serials=serials)
+        check(
+            f"burn_{dtype}_ratio",
+            ratios(check.plausible(f"burn_{dtype}", rates), siblings),
+            serials=serials,
+        )
         check(f"burn_{dtype}_kept", loads.values(f"burn_{dtype}_kept"), serials=serials)
 
 
@@ -107,7 +121,11 @@ def _host(results: BurnResults, check: Check) -> None:
     check("burn_memory_errors", errors, notes=notes, skipped=missing)
     whole = output is not None and output.outcome != "fail"
     filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
-    unread = {"memory": "a run that found wrong data did not go over all of it"} if output is not None else missing
+    unread = (
+        {"memory": "a run that found wrong data did not go over all of it"}
+        if output is not None
+        else missing
+    )
     check("burn_memory_filled", filled, skipped=unread)
 
 

@@ -35,7 +35,12 @@ REASONS = {
 COUNTERS = {
     "gpu_ecc_uncorrected_new": ("ecc_uncorrected",),
     "gpu_ecc_corrected_new": ("ecc_corrected",),
-    "gpu_remapped_new": ("remapped_uncorrected", "remapped_corrected", "remap_pending", "remap_failed"),
+    "gpu_remapped_new": (
+        "remapped_uncorrected",
+        "remapped_corrected",
+        "remap_pending",
+        "remap_failed",
+    ),
     "gpu_retired_new": ("retired_double", "retired_single", "retired_pending"),
     "gpu_pcie_replays": ("pcie_replays",),
     "gpu_nvlink_recoveries": ("nvlink_recoveries",),
@@ -49,7 +54,9 @@ class WatchLost(Exception):
 
 
 @pytest.fixture
-def watched(gpu_history: Mapping[str, GpuHistory], due_gpus: tuple[Gpu, ...]) -> Mapping[Gpu, GpuHistory]:
+def watched(
+    gpu_history: Mapping[str, GpuHistory], due_gpus: tuple[Gpu, ...]
+) -> Mapping[Gpu, GpuHistory]:
     """The telemetry of every GPU that is due."""
     missing = [gpu.name for gpu in due_gpus if gpu.name not in gpu_history]
     if missing:
@@ -118,7 +125,9 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     was absent from the start is not offered.
     """
     if not load_spans:
-        raise WatchLost("no check of the load session came to its end, so nothing was watched under load")
+        raise WatchLost(
+            "no check of the load session came to its end, so nothing was watched under load"
+        )
     begin, end = min(begin for _, begin, _ in load_spans), max(end for _, _, end in load_spans)
     gaps = {gpu.name: history.longest_gap(begin, end) for gpu, history in watched.items()}
     troubles: list[str] = []
@@ -131,13 +140,25 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     check("gpu_sample_period", periods, serials=_serials(watched))
     check("gpu_sample_gap", gaps, serials=_serials(watched))
     lost = [f"{name} for {gap:.1f} s" for name, gap in gaps.items() if gap > LONGEST_GAP_S]
-    slow = [f"{name} every {period:.2f} s" for name, period in periods.items() if period > SLOWEST_S * JITTER]
+    slow = [
+        f"{name} every {period:.2f} s"
+        for name, period in periods.items()
+        if period > SLOWEST_S * JITTER
+    ]
     steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
-    lame = [f"{name} {step:.2f} s" for name, step in steps.items() if step is not None and step > SLOWEST_STEP_S]
+    lame = [
+        f"{name} {step:.2f} s"
+        for name, step in steps.items()
+        if step is not None and step > SLOWEST_STEP_S
+    ]
     texts = [
         *([f"not sampled: {', '.join(lost)}"] if lost else []),
         *([f"sampled only: {', '.join(slow)}"] if slow else []),
-        *([f"more than one step in twenty too long: {', '.join(lame)}"] if lame and not slow else []),
+        *(
+            [f"more than one step in twenty too long: {', '.join(lame)}"]
+            if lame and not slow
+            else []
+        ),
     ]
     if texts:
         cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
@@ -154,7 +175,9 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
 @pytest.mark.measures("gpu_sw_thermal_slowdown", unit="s", per="gpu")
 @pytest.mark.measures("gpu_power_brake", unit="s", per="gpu")
 @pytest.mark.measures("gpu_power_cap", unit="s", per="gpu")
-def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
+def test_throttling(
+    watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check
+) -> None:
     """For how long each GPU's clocks were held back during the run, by reason, and in which checks.
 
     Measured: each bit of NVML's clock event reasons by itself, in samples, and the driver's own sums of the time where it keeps them,
@@ -164,17 +187,25 @@ def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, c
     for measurement, (flag, counter) in REASONS.items():
         notes: dict[str, str | None] = {}
 
-        def held_back(history: GpuHistory, flag: str, counter: str | None = counter, notes: Any = notes) -> float:
+        def held_back(
+            history: GpuHistory, flag: str, counter: str | None = counter, notes: Any = notes
+        ) -> float:
             if flag == clock_reasons.POWER_CAP:  # which is normal: nothing of it is left out
                 summed = counter is not None and history.offers(counter)
                 return max(history.seconds(flag), history.growth(str(counter)) if summed else 0.0)
             held = history.held_back(flag, counter)
             during = running_at(history.moments(flag), load_spans)
-            notes[history.gpu] = f"during {', '.join(during)}" if during and held.seconds else _lone_note(held, history)
+            notes[history.gpu] = (
+                f"during {', '.join(during)}"
+                if during and held.seconds
+                else _lone_note(held, history)
+            )
             return held.seconds
 
         seconds = _each(watched, check, measurement, flag, held_back, troubles)
-        unread = _unread_reasons(watched, flag, "the driver does not tell why clocks are held back: update it")
+        unread = _unread_reasons(
+            watched, flag, "the driver does not tell why clocks are held back: update it"
+        )
         check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
     _conclude(troubles)
 
@@ -191,7 +222,10 @@ def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
 @pytest.mark.costs(0.3)
 @pytest.mark.measures("gpu_settings_unchanged", unit="count", per="gpu", waivable=False)
 def test_settings(
-    watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, say: Callable[[str], None], check: Check
+    watched: Mapping[Gpu, GpuHistory],
+    load_spans: NamedSpans,
+    say: Callable[[str], None],
+    check: Check,
 ) -> None:
     """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG, clocks that are held.
 
@@ -199,7 +233,9 @@ def test_settings(
     What was so from the start is a note; what changed in the middle leaves the run unjudged, because its figures belong to two machines.
     Not measured: what cannot be read back, as clocks locked above those that the loads reach.
     """
-    changed = {gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()}
+    changed = {
+        gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()
+    }
     for history in watched.values():
         for note in gpu_settings.clock_notes(history):
             say(note)
@@ -219,7 +255,9 @@ def test_settings(
 @pytest.mark.measures("gpu_temperature", unit="degC", per="gpu")
 @pytest.mark.measures("gpu_memory_temperature", unit="degC", per="gpu-memory-thermometer")
 @pytest.mark.measures("gpu_power", unit="W", per="gpu")
-def test_heat(watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[float, float]], check: Check) -> None:
+def test_heat(
+    watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[float, float]], check: Check
+) -> None:
     """How near each GPU came to its thermal limit, its highest temperatures, and its highest power.
 
     Measured: the smallest margin (T.Limit) that NVML told, or the temperature against the card's own limit where it tells no margin; the
@@ -227,20 +265,38 @@ def test_heat(watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[floa
     counter, was not measured. Not measured: how the temperature would go on in a longer run.
     """
     no_power = {
-        gpu.name: trouble for gpu, history in watched.items() if (trouble := power_trouble(history, work_spans))
+        gpu.name: trouble
+        for gpu, history in watched.items()
+        if (trouble := power_trouble(history, work_spans))
     }
     troubles = list(no_power.values())
     for measurement, name, words, extreme in (
-        ("gpu_temperature_margin", "temperature_margin_c", "how near it is to its thermal limit", GpuHistory.minimum),
+        (
+            "gpu_temperature_margin",
+            "temperature_margin_c",
+            "how near it is to its thermal limit",
+            GpuHistory.minimum,
+        ),
         ("gpu_temperature", "temperature_c", "the temperature", GpuHistory.maximum),
-        ("gpu_memory_temperature", "memory_temperature_c", "the memory's temperature", GpuHistory.maximum),
+        (
+            "gpu_memory_temperature",
+            "memory_temperature_c",
+            "the memory's temperature",
+            GpuHistory.maximum,
+        ),
         ("gpu_power", "power_w", "the power", GpuHistory.maximum),
     ):
         found = _each(watched, check, measurement, name, extreme, troubles)
         if name == "power_w":
             found = {gpu: value for gpu, value in found.items() if gpu not in no_power}
         unread = _unread_reasons(watched, name, f"the driver does not tell {words}: update it")
-        check(measurement, found, skipped=unread, notes=_left_out(watched, name), serials=_serials(watched))
+        check(
+            measurement,
+            found,
+            skipped=unread,
+            notes=_left_out(watched, name),
+            serials=_serials(watched),
+        )
     _conclude(troubles)
 
 
@@ -257,7 +313,9 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     troubles: list[str] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
         found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
-        unread = _unread_reasons(watched, name, "the driver does not tell the link's state: update it")
+        unread = _unread_reasons(
+            watched, name, "the driver does not tell the link's state: update it"
+        )
         check(measurement, found, skipped=unread, serials=_serials(watched))
     _conclude(troubles)
 
@@ -307,4 +365,8 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
         for gpu in due_gpus
         if gpu.name in due and known.get(gpu.pci_address, "") is not None
     ]
-    _conclude([f"{now.error or '; '.join(lost)}: look for NVRM lines in `dmesg`, and run again"] if lost else [])
+    _conclude(
+        [f"{now.error or '; '.join(lost)}: look for NVRM lines in `dmesg`, and run again"]
+        if lost
+        else []
+    )

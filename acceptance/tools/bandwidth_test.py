@@ -45,7 +45,9 @@ class CopyTable:
     @property
     def name(self) -> str:
         """The reading's name; other host memory than plain pinned memory is another measurement."""
-        return f"bandwidth_test_{self.kind}{'_pageable' * bool(self.pageable)}{'_wc' * self.combined}"
+        return (
+            f"bandwidth_test_{self.kind}{'_pageable' * bool(self.pageable)}{'_wc' * self.combined}"
+        )
 
     def rate(self) -> float:
         """GB/s at the largest size."""
@@ -105,7 +107,15 @@ def argv(binary: str, *, device: int) -> tuple[str, ...]:
     """The command line for one GPU: pinned memory, one size, three directions. Raises ValueError for a negative number."""
     if device < 0:
         raise ValueError(f"bandwidthTest needs the number of a GPU, not {device}")
-    return (binary, f"--device={device}", "--memory=pinned", "--mode=quick", "--htod", "--dtoh", "--dtod")
+    return (
+        binary,
+        f"--device={device}",
+        "--memory=pinned",
+        "--mode=quick",
+        "--htod",
+        "--dtoh",
+        "--dtod",
+    )
 
 
 @dataclass(slots=True)
@@ -137,7 +147,9 @@ def _title(run: _Run, line: str, text: str) -> None:
     match = _TITLE.fullmatch(text)
     if match is None:
         raise _unknown(line)
-    table = CopyTable(_KINDS[match["kind"]], int(match["devices"]), line, combined=match["combined"] is not None)
+    table = CopyTable(
+        _KINDS[match["kind"]], int(match["devices"]), line, combined=match["combined"] is not None
+    )
     if match["memory"] is not None:
         table.pageable = match["memory"] == "Paged"
         run.old = True
@@ -158,7 +170,12 @@ def _in_table(run: _Run, line: str, text: str) -> None:
             raise _unknown(line)
         table.combined = table.combined or combined
         table.unit = header["unit"] if header else None
-    elif _ROW_START.match(text) and table is not None and table.unit is not None and run.result is None:
+    elif (
+        _ROW_START.match(text)
+        and table is not None
+        and table.unit is not None
+        and run.result is None
+    ):
         match = _ROW.fullmatch(text)
         if match is None:
             raise _unknown(line)
@@ -172,7 +189,9 @@ def _csv(run: _Run, line: str, text: str) -> None:
     if match is None:
         raise _unknown(line)
     pageable = None if match["memory"] is None else match["memory"] == "Paged"
-    wanted = CopyTable(match["kind"].lower(), int(match["devices"]), line, pageable, unit=match["unit"], csv=True)
+    wanted = CopyTable(
+        match["kind"].lower(), int(match["devices"]), line, pageable, unit=match["unit"], csv=True
+    )
     wanted.combined = match["combined"] is not None
     table = next((table for table in run.tables if table.name == wanted.name), wanted)
     if (table.devices, table.unit) != (wanted.devices, wanted.unit):
@@ -257,8 +276,12 @@ def parse(text: str) -> ToolOutput:
     if said is not None:
         return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason)
     runs = [_collect(part) for part in _runs(lines)]
-    if not any(_START.search(line) for line in lines) and not any(run.tables or run.refused for run in runs):
-        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of bandwidthTest")
+    if not any(_START.search(line) for line in lines) and not any(
+        run.tables or run.refused for run in runs
+    ):
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line(text), "the text holds no line of bandwidthTest"
+        )
     values: dict[str, dict[str, float]] = {}
     texts = []
     for run in runs:
@@ -270,13 +293,18 @@ def parse(text: str) -> ToolOutput:
         component = f"gpu{index}" if alone else "machine"
         for table in run.tables:
             if component in values.setdefault(table.name, {}):
-                raise _unknown(table.line, f"{component} was measured twice: give one run at a time")
+                raise _unknown(
+                    table.line, f"{component} was measured twice: give one run at a time"
+                )
             values[table.name][component] = table.rate()
         rates = ", ".join(
-            f"{table.name.removeprefix('bandwidth_test_')} {table.rate():.4g} GB/s" for table in run.tables
+            f"{table.name.removeprefix('bandwidth_test_')} {table.rate():.4g} GB/s"
+            for table in run.tables
         )
         texts.append(
-            f"{component} ({model}): {rates}" if alone else f"sum over {len(run.devices)} GPUs, not one's rate: {rates}"
+            f"{component} ({model}): {rates}"
+            if alone
+            else f"sum over {len(run.devices)} GPUs, not one's rate: {rates}"
         )
     readings = tuple(Reading(name, "GB/s", rates_by_gpu) for name, rates_by_gpu in values.items())
     gpus = tuple(GpuEntry(index, name) for run in runs for index, name in run.devices.items())

@@ -34,7 +34,9 @@ def argv(binary: str, *, threads: int | None = None) -> tuple[str, ...]:
     if threads is None or (threads == 1 and is_classic(binary)):
         return (binary,)
     if is_classic(binary) or threads < 1:
-        raise ValueError(f"{PurePath(binary).name} cannot run {threads} threads: start one process for each CPU")
+        raise ValueError(
+            f"{PurePath(binary).name} cannot run {threads} threads: start one process for each CPU"
+        )
     return (binary, "-n", str(threads))
 
 
@@ -59,9 +61,17 @@ def judge(binary: str, *, returncode: int, timed_out: bool, seconds: float) -> T
         )
     if is_classic(binary) and returncode in _FOUND:
         return ToolOutput(
-            TOOL, "fail", f"{name} found {_FOUND[returncode]} after {seconds:.4g} s (exit code {returncode})"
+            TOOL,
+            "fail",
+            f"{name} found {_FOUND[returncode]} after {seconds:.4g} s (exit code {returncode})",
         )
     if returncode in _SIGNALS:
-        return ToolOutput(TOOL, "fail", f"{name} died of {_SIGNALS[returncode]} after {seconds:.4g} s")
+        return ToolOutput(
+            TOOL, "fail", f"{name} died of {_SIGNALS[returncode]} after {seconds:.4g} s"
+        )
     how = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
-    return ToolOutput(TOOL, "error", f"{name} ended by itself after {seconds:.4g} s ({how}): the load did not last")
+    return ToolOutput(
+        TOOL,
+        "error",
+        f"{name} ended by itself after {seconds:.4g} s ({how}): the load did not last",
+    )

@@ -44,17 +44,25 @@ _UNKNOWN_CAUSE = ErrorCause(
     "read the kernel log for Xid messages, then load nvidia_uvm and the driver anew or reboot",
 )
 _ECC_CAUSE = ErrorCause(
-    "the GPU read memory with an uncorrectable ECC error", "read nvidia-smi -q -d ECC,ROW_REMAPPER", True
+    "the GPU read memory with an uncorrectable ECC error",
+    "read nvidia-smi -q -d ECC,ROW_REMAPPER",
+    True,
 )
-_ORDINAL_CAUSE = ErrorCause("there is no GPU of that number", "compare it with nvidia-smi -L and CUDA_VISIBLE_DEVICES")
+_ORDINAL_CAUSE = ErrorCause(
+    "there is no GPU of that number", "compare it with nvidia-smi -L and CUDA_VISIBLE_DEVICES"
+)
 _ADDRESS_CAUSE = ErrorCause(
     "a kernel stopped on a bad address, which a wrong program or a wrong machine can cause",
     "read the kernel log for Xid messages and run it again",
 )
-_MPS_CAUSE = ErrorCause("the multi-process service (MPS) does not serve it", "look at its server's log, or stop MPS")
+_MPS_CAUSE = ErrorCause(
+    "the multi-process service (MPS) does not serve it", "look at its server's log, or stop MPS"
+)
 
 CAUSES: Mapping[int, ErrorCause] = {
-    OUT_OF_MEMORY: ErrorCause("another process holds the GPU's memory", "end the processes that nvidia-smi lists"),
+    OUT_OF_MEMORY: ErrorCause(
+        "another process holds the GPU's memory", "end the processes that nvidia-smi lists"
+    ),
     3: ErrorCause(
         "the driver could not be initialised",
         "look for the modules nvidia and nvidia_uvm, for /dev/nvidia-uvm, and in MIG mode for an instance",
@@ -62,13 +70,16 @@ CAUSES: Mapping[int, ErrorCause] = {
     10: _ORDINAL_CAUSE,
     30: _UNKNOWN_CAUSE,
     34: ErrorCause(
-        "the toolkit's stub libcuda was loaded instead of the driver's", "take stubs out of LD_LIBRARY_PATH"
+        "the toolkit's stub libcuda was loaded instead of the driver's",
+        "take stubs out of LD_LIBRARY_PATH",
     ),
     DRIVER_TOO_OLD: ErrorCause(
         "the driver is too old for this program's CUDA runtime",
         "install a newer driver, or a program that was built with an older CUDA",
     ),
-    36: ErrorCause("the program asks for what this driver does not know yet", "install a newer driver"),
+    36: ErrorCause(
+        "the program asks for what this driver does not know yet", "install a newer driver"
+    ),
     38: _NO_DEVICE_CAUSE,
     39: _ECC_CAUSE,
     UNAVAILABLE: ErrorCause(
@@ -78,19 +89,31 @@ CAUSES: Mapping[int, ErrorCause] = {
     77: _ADDRESS_CAUSE,
     NO_DEVICE: _NO_DEVICE_CAUSE,
     101: _ORDINAL_CAUSE,
-    209: ErrorCause("the program was not built for this GPU", "build it for the GPU's compute capability"),
+    209: ErrorCause(
+        "the program was not built for this GPU", "build it for the GPU's compute capability"
+    ),
     214: _ECC_CAUSE,
-    220: ErrorCause("NVLink had an uncorrectable error", "read nvidia-smi nvlink -e and the kernel log", True),
-    222: ErrorCause("the program was built with a CUDA newer than the driver", "install a newer driver"),
+    220: ErrorCause(
+        "NVLink had an uncorrectable error", "read nvidia-smi nvlink -e and the kernel log", True
+    ),
+    222: ErrorCause(
+        "the program was built with a CUDA newer than the driver", "install a newer driver"
+    ),
     304: ErrorCause(
         "a call to the operating system failed",
         "look for /dev/nvidia-uvm and /dev/nvidia-caps in the container and at the limit of locked memory",
     ),
     700: _ADDRESS_CAUSE,
-    702: ErrorCause("a kernel ran into the display's time limit", "run it on a GPU that drives no display"),
+    702: ErrorCause(
+        "a kernel ran into the display's time limit", "run it on a GPU that drives no display"
+    ),
     719: _ADDRESS_CAUSE,
-    800: ErrorCause("the operation is not permitted", "run it as root, or leave the restricting mode"),
-    801: ErrorCause("this system does not support the operation", "look at what the program asked for"),
+    800: ErrorCause(
+        "the operation is not permitted", "run it as root, or leave the restricting mode"
+    ),
+    801: ErrorCause(
+        "this system does not support the operation", "look at what the program asked for"
+    ),
     NOT_READY: ErrorCause(
         "the NVSwitch fabric is not initialised: the fabric manager is not started or this VM's partition is not active",
         "start nvidia-fabricmanager in the driver's own version and read its log, or activate the partition on the host",
@@ -112,9 +135,13 @@ _FORMS = (
     _CALL,
     # helper_cuda.h: `CUDA error at FILE:LINE code=46(cudaErrorDevicesUnavailable) "cudaSetDevice(0)"`
     # No search runs past the next beginning: a line of nothing but beginnings would take hours.
-    re.compile(r"\bCUDA error at \S(?:(?!CUDA error at ).)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"),
+    re.compile(
+        r"\bCUDA error at \S(?:(?!CUDA error at ).)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"
+    ),
     # `FILE(LINE) : getLastCudaError() CUDA error : words : (46) text.`
-    re.compile(r"\bCUDA error : (?:(?!CUDA error : ).)*\((?P<code>[1-9]\d{0,8})\) (?P<text>.*?)\.?$"),
+    re.compile(
+        r"\bCUDA error : (?:(?!CUDA error : ).)*\((?P<code>[1-9]\d{0,8})\) (?P<text>.*?)\.?$"
+    ),
     # CUDA 5.0 and older: `cudaSafeCall() Runtime API error 38: text.`
     re.compile(r"\bRuntime API error (?P<code>[1-9]\d{0,8})\s*: (?P<text>.*?)\.?$"),
 )
@@ -155,12 +182,18 @@ def find_code(lines: Sequence[str]) -> CudaError | None:
     found: list[CudaError] = []
     inked = [line for line in lines if line.strip()]
     for line, following in itertools.pairwise([*inked, ""]):
-        found += [CudaError(code, phrase.strip("!")) for phrase, code in _PHRASES.items() if phrase in line]
+        found += [
+            CudaError(code, phrase.strip("!"))
+            for phrase, code in _PHRASES.items()
+            if phrase in line
+        ]
         for form in _FORMS:
             if match := form.search(line):
                 text = match["text"]
                 after = _ARROW.match(following) if form is _CALL else None
-                found.append(CudaError(int(match["code"]), text or (after["text"] if after else None)))
+                found.append(
+                    CudaError(int(match["code"]), text or (after["text"] if after else None))
+                )
                 break
     return next((error for error in found if error.hardware), found[0] if found else None)
 
@@ -186,7 +219,8 @@ _NOT_STARTED = re.compile(
 )
 # The hardware itself is named: no software cause is left.
 _FAULT = re.compile(
-    r"(?:ECC|NVLINK)_?Uncorrectable|uncorrectable (?:ECC|NVLink)|GPU is lost|fallen off the bus", re.IGNORECASE
+    r"(?:ECC|NVLINK)_?Uncorrectable|uncorrectable (?:ECC|NVLink)|GPU is lost|fallen off the bus",
+    re.IGNORECASE,
 )
 _CURES = (
     (
@@ -198,7 +232,10 @@ _CURES = (
         f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
     ),
     (
-        re.compile(r"driver version is insufficient|unsupported toolchain|INSUFFICIENT_DRIVER", re.IGNORECASE),
+        re.compile(
+            r"driver version is insufficient|unsupported toolchain|INSUFFICIENT_DRIVER",
+            re.IGNORECASE,
+        ),
         CAUSES[DRIVER_TOO_OLD].clause,
     ),
     (
@@ -218,7 +255,10 @@ _CURES = (
         CAUSES[UNAVAILABLE].clause,
     ),
     (
-        re.compile(r"launch failure|illegal memory access|LAUNCH_FAILED|ILLEGAL_ADDRESS|timed out", re.IGNORECASE),
+        re.compile(
+            r"launch failure|illegal memory access|LAUNCH_FAILED|ILLEGAL_ADDRESS|timed out",
+            re.IGNORECASE,
+        ),
         "the GPU stopped in the middle: look for an Xid with `sudo dmesg -T | grep -i xid`",
     ),
     (
@@ -238,7 +278,9 @@ class ToolFailure:
 
 def _trouble(line: str) -> ToolFailure:
     cure = next((cure for pattern, cure in _CURES if pattern.search(line)), None)
-    return ToolFailure(f"it died: '{quote(line)}'" + (f" ({cure})" if cure else ""), bool(_FAULT.search(line)))
+    return ToolFailure(
+        f"it died: '{quote(line)}'" + (f" ({cure})" if cure else ""), bool(_FAULT.search(line))
+    )
 
 
 def crash_reason(lines: Iterable[str]) -> ToolFailure | None:

@@ -98,7 +98,9 @@ class Block:
             return
         match = _match(text)
         if match is None or self._values.keys() & match.groupdict().keys():
-            raise UnreadableOutput(self.tool, line, "a line of a device has an unknown form or comes twice")
+            raise UnreadableOutput(
+                self.tool, line, "a line of a device has an unknown form or comes twice"
+            )
         self._values.update(match.groupdict())
 
     def printed(self) -> frozenset[str]:
@@ -118,7 +120,9 @@ class Block:
             raise self._wrong("a device has no multiprocessors, no memory, or two sizes of it")
         cores = self._integer("cores")
         if (self._integer("each") or 0) * sm != (cores or 0):
-            raise self._wrong(f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores")
+            raise self._wrong(
+                f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores"
+            )
         clock_ghz = self._number("clock_ghz")
         return Device(
             index=self.index,
@@ -143,7 +147,11 @@ class Block:
 
     def _number(self, name: str) -> float | None:
         """A number; None where the text has none, or 0, which the driver writes for unknown."""
-        return (plain_text.number(self.tool, self.line, self._values[name]) or None) if name in self._values else None
+        return (
+            (plain_text.number(self.tool, self.line, self._values[name]) or None)
+            if name in self._values
+            else None
+        )
 
     def _integer(self, name: str) -> int | None:
         value = self._number(name)
@@ -176,7 +184,11 @@ def _match(text: str) -> re.Match[str] | None:
 
 def is_field(text: str) -> bool:
     """Whether a line (with single blanks) is one of a device's that Block.take() keeps."""
-    return text.startswith(tuple(_FIELDS)) or "CUDA Cores/MP" in text or _GUESSED.search(text) is not None
+    return (
+        text.startswith(tuple(_FIELDS))
+        or "CUDA Cores/MP" in text
+        or _GUESSED.search(text) is not None
+    )
 
 
 TOOL = "deviceQuery"
@@ -210,7 +222,9 @@ def argv(binary: str) -> tuple[str, ...]:
 
 def _count(line: str, before: int | None, digits: str) -> int:
     if before is not None:
-        raise UnreadableOutput(TOOL, line, "a line that comes once comes twice: give one run at a time")
+        raise UnreadableOutput(
+            TOOL, line, "a line that comes once comes twice: give one run at a time"
+        )
     return int(plain_text.number(TOOL, line, digits))
 
 
@@ -226,21 +240,31 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
         elif _DEVICE_START.match(text):
             match = _DEVICE.fullmatch(text)
             if match is None or int(match["index"]) != len(found.blocks):
-                raise UnreadableOutput(TOOL, line, "a device has an unknown form or the wrong number")
+                raise UnreadableOutput(
+                    TOOL, line, "a device has an unknown form or the wrong number"
+                )
             found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
         elif _RESULT_START.match(text):
             match = _RESULT.match(text)
             if match is None or found.result not in (None, match["result"]):
-                raise UnreadableOutput(TOOL, line, "a result that is unknown, or that gainsays another")
+                raise UnreadableOutput(
+                    TOOL, line, "a result that is unknown, or that gainsays another"
+                )
             found.result = match["result"]
         elif is_field(text):
             if not found.blocks:
-                raise UnreadableOutput(TOOL, line, "a line of a device stands before any 'Device N:'")
+                raise UnreadableOutput(
+                    TOOL, line, "a line of a device stands before any 'Device N:'"
+                )
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
-        raise UnreadableOutput(TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery"
+        )
     if trouble is not None and found.result == "PASS" and found.blocks:
-        raise UnreadableOutput(TOOL, "", "the text holds a failed and a passed run: give one run at a time")
+        raise UnreadableOutput(
+            TOOL, "", "the text holds a failed and a passed run: give one run at a time"
+        )
     return found
 
 
@@ -329,16 +353,25 @@ def parse(text: str) -> ToolOutput:
     if output is not None:
         return output
     gpus = {f"gpu{device.index}": device for device in _devices(found)}
-    clocks = {name: gpu.max_clock_mhz for name, gpu in gpus.items() if gpu.max_clock_mhz is not None}
+    clocks = {
+        name: gpu.max_clock_mhz for name, gpu in gpus.items() if gpu.max_clock_mhz is not None
+    }
     caches = {name: float(gpu.l2_bytes) for name, gpu in gpus.items() if gpu.l2_bytes is not None}
     readings = (
         Reading("device_query_count", "count", {"machine": float(len(gpus))}),
         Reading("device_query_sm", "count", {name: float(gpu.sm) for name, gpu in gpus.items()}),
-        Reading("device_query_memory", "GiB", {name: gpu.memory_bytes / GIB for name, gpu in gpus.items()}),
+        Reading(
+            "device_query_memory",
+            "GiB",
+            {name: gpu.memory_bytes / GIB for name, gpu in gpus.items()},
+        ),
         Reading("device_query_clock", "MHz", clocks),
         Reading("device_query_l2", "count", caches),
     )
     shown = ", ".join(f"{name} {gpu.name} at {gpu.pci_address}" for name, gpu in gpus.items())
     reason = f"{len(gpus)} device{'s' * (len(gpus) > 1)}: {shown}"
-    listed = tuple(GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib) for gpu in gpus.values())
+    listed = tuple(
+        GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib)
+        for gpu in gpus.values()
+    )
     return ToolOutput(TOOL, "pass", reason, tuple(r for r in readings if r.values), gpus=listed)

@@ -13,7 +13,14 @@ from typing import Literal
 from acceptance.core import plain_text
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
-from acceptance.tools.cuda_error import CAUSES, DRIVER_TOO_OLD, NO_DEVICE, NOT_READY, OUT_OF_MEMORY, UNAVAILABLE
+from acceptance.tools.cuda_error import (
+    CAUSES,
+    DRIVER_TOO_OLD,
+    NO_DEVICE,
+    NOT_READY,
+    OUT_OF_MEMORY,
+    UNAVAILABLE,
+)
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 Mode = Literal["float", "tensor", "double"]
@@ -32,7 +39,9 @@ _FREE_SHARE = 0.9
 _FOUND_ANYWHERE = ("-h", "-l", "-d", "-tc")
 
 
-def argv(binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None) -> tuple[str, ...]:
+def argv(
+    binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None
+) -> tuple[str, ...]:
     """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on each.
 
     Raises ValueError for what would not run, or would run as something else.
@@ -40,7 +49,9 @@ def argv(binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file:
     if seconds < 1:
         raise ValueError(f"gpu-burn needs at least 1 second, not {seconds}")
     if memory_mb < _smallest_mb(mode):
-        raise ValueError(f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not {memory_mb}")
+        raise ValueError(
+            f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not {memory_mb}"
+        )
     words = [binary, *_FLAGS[mode], "-m", str(memory_mb)]
     if compare_file is not None:
         spoilt = [flag for flag in _FOUND_ANYWHERE if flag in compare_file]
@@ -74,7 +85,9 @@ def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int)
             f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in this mode, which may be at most 0.9 of"
             " it: end what else holds GPU memory"
         )
-    ring = max(_SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb)))
+    ring = max(
+        _SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb))
+    )
     return min((ring + 2) * _RESULT_MB[mode], most)
 
 
@@ -165,7 +178,14 @@ class BurnProgress:
         """The products of each GPU in the whole lines, a dead process's left out."""
         for gpu, columns in self._columns(whole=True):
             if columns:
-                yield gpu, [column.done for column in columns if column.done is not None and column.done >= 0]
+                yield (
+                    gpu,
+                    [
+                        column.done
+                        for column in columns
+                        if column.done is not None and column.done >= 0
+                    ],
+                )
 
     def compares(self) -> dict[int, int]:
         """How many compares were shown, at least."""
@@ -179,12 +199,18 @@ class BurnProgress:
     def off_ring(self) -> list[int]:
         """GPUs whose products are no multiple of their ring, which the program cannot print."""
         rings = self.rings()
-        return [gpu for gpu, products in self._products() if any(done % rings.get(gpu, 1) for done in products)]
+        return [
+            gpu
+            for gpu, products in self._products()
+            if any(done % rings.get(gpu, 1) for done in products)
+        ]
 
     def falls(self) -> bool:
         """Whether time or products go back."""
         times = [line.percent for line in self.lines]
-        return times != sorted(times) or any(products != sorted(products) for _, products in self._products())
+        return times != sorted(times) or any(
+            products != sorted(products) for _, products in self._products()
+        )
 
     def _intervals(self) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
         """(products, seconds by the printed rate, percent) of each interval that a GPU showed with its rate."""
@@ -218,7 +244,11 @@ class BurnProgress:
             after = intervals[1:]  # the first interval holds the start
             if len(after) < 2:
                 continue
-            mean = sum(done for done, _, _ in after) * _PRODUCT_GFLOP / sum(length for _, length, _ in after)
+            mean = (
+                sum(done for done, _, _ in after)
+                * _PRODUCT_GFLOP
+                / sum(length for _, length, _ in after)
+            )
             median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
             if abs(median / mean - 1) > _SPREAD:
                 return (
@@ -230,7 +260,11 @@ class BurnProgress:
     def without_rate(self) -> list[int]:
         """GPUs that show rates, all of them 0."""
         rates = self.rates()
-        return [gpu for gpu, columns in self._columns() if gpu not in rates and any(c.rate == 0 for c in columns)]
+        return [
+            gpu
+            for gpu, columns in self._columns()
+            if gpu not in rates and any(c.rate == 0 for c in columns)
+        ]
 
     def stalled(self) -> list[int]:
         """GPUs whose products last grew before half of the time that is shown."""
@@ -359,7 +393,12 @@ def _clip(piece: str, position: int, quoted: str) -> int:
 
 
 def _column(
-    quoted: str, done: re.Match[str], errors: re.Match[str] | None, temperature: re.Match[str] | None, *, cut: bool
+    quoted: str,
+    done: re.Match[str],
+    errors: re.Match[str] | None,
+    temperature: re.Match[str] | None,
+    *,
+    cut: bool,
 ) -> ProgressColumn:
     """One column. `cut`: the products may lack their last digits, so they are not known."""
     products = int(plain_text.number(TOOL, quoted, done["done"]))
@@ -383,14 +422,20 @@ _DEVICE = re.compile(
     r"(?:, using (?P<kind>FLOATS|DOUBLES)(?P<tensor>, using Tensor Cores)?)?"
 )
 # A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its order.
-_LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE)
+_LISTED = re.compile(
+    r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE
+)
 _SECONDS = re.compile(r"Burning for (?P<seconds>\d+) sec", re.IGNORECASE)
-_RING = re.compile(r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations")
+_RING = re.compile(
+    r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations"
+)
 _OURS = re.compile(
     r"run length not specified in the command line|Using compare file:|Burning for \d+ sec|Killing processes|Uninitted cublas",
     re.IGNORECASE,
 )
-_ELIDED = re.compile(r"^[ \t>*#=\[(<-]*(?:\.{3}|…)|\bsnip\b|\belided\b|similar lines", re.IGNORECASE | re.MULTILINE)
+_ELIDED = re.compile(
+    r"^[ \t>*#=\[(<-]*(?:\.{3}|…)|\bsnip\b|\belided\b|similar lines", re.IGNORECASE | re.MULTILINE
+)
 _WINDOWS = re.compile(r"^Terminating threads$", re.MULTILINE)
 _MEGABYTE = 2**20
 # 8192 x 8192 numbers: all versions that print the size of a result multiply such matrices.
@@ -455,7 +500,9 @@ class Frame:
         for mode in modes:
             kind, other = ("DOUBLES", "FLOATS") if mode == "double" else ("FLOATS", "DOUBLES")
             if _RESULT_BYTES[other] in self.result_bytes:
-                return f"it uses {kind} and a result has the {_RESULT_BYTES[other]} bytes of {other}"
+                return (
+                    f"it uses {kind} and a result has the {_RESULT_BYTES[other]} bytes of {other}"
+                )
         return None
 
 
@@ -481,7 +528,10 @@ def read_frame(text: str) -> Frame:
 
 
 def _gpu_entries(text: str) -> tuple[GpuEntry, ...]:
-    entries = [GpuEntry(_whole(match, "index"), match["name"], match["uuid"]) for match in _LISTED.finditer(text)]
+    entries = [
+        GpuEntry(_whole(match, "index"), match["name"], match["uuid"])
+        for match in _LISTED.finditer(text)
+    ]
     return tuple(dict.fromkeys(entries))
 
 
@@ -562,7 +612,10 @@ _SETUP = tuple(
             r"gpu[_-]burn: (?:command )?not found|gpu[_-]burn: No such file",
             "gpu-burn is not there: install it or give its path",
         ),
-        (r"Syntax error near -|^GPU Burn$\s*^Usage:", "the command line was not understood: see gpu-burn -h"),
+        (
+            r"Syntax error near -|^GPU Burn$\s*^Usage:",
+            "the command line was not understood: see gpu-burn -h",
+        ),
     )
 )
 _ABORT = re.compile(
@@ -571,7 +624,9 @@ _ABORT = re.compile(
     re.MULTILINE,
 )
 _ALL_DEAD = re.compile(r"No clients are alive")
-_NO_SMI = re.compile(r"nvidia-smi: (?:command )?not found|Could not invoke (?:nvidia-smi|tegrastats)")
+_NO_SMI = re.compile(
+    r"nvidia-smi: (?:command )?not found|Could not invoke (?:nvidia-smi|tegrastats)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,7 +649,10 @@ class Complaints:
 
 def find_complaint(text: str) -> Complaints:
     """Sort the complaints in a text without its progress lines. `wrong` holds (GPU, wrong elements) of versions that tell them."""
-    setup, cure = next(((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))), (None, ""))
+    setup, cure = next(
+        ((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))),
+        (None, ""),
+    )
     return Complaints(
         hardware=_first_line(_HARDWARE, text),
         setup=setup,
@@ -636,7 +694,9 @@ def parse(text: str) -> ToolOutput:
     frame = read_frame(rest)
     trouble = find_complaint(rest)
     if not (lines or frame.ours or trouble.hardware or trouble.setup or trouble.abort):
-        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn"
+        )
     history = BurnProgress(lines, frame)
     readings = _readings(history, frame, trouble)
     fault = _fault(history, frame, trouble)
@@ -695,7 +755,11 @@ def _readings(history: BurnProgress, frame: Frame, trouble: Complaints) -> tuple
         ("gpu_burn_errors", "count", errors),
         ("gpu_burn_compares", "count", history.compares()),
         ("gpu_burn_temperature", "degC", history.temperatures()),
-        ("gpu_burn_died", "count", {} if trouble.hardware else dict.fromkeys(_dead(history, trouble), 1.0)),
+        (
+            "gpu_burn_died",
+            "count",
+            {} if trouble.hardware else dict.fromkeys(_dead(history, trouble), 1.0),
+        ),
         ("gpu_burn_faulty", "count", {gpu: float(gpu in faulty) for gpu, _ in frame.verdicts}),
     )
     return tuple(
@@ -720,13 +784,18 @@ def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | No
     because = f" ('{plain_text.quote(text)}')" if text else ""
     if faulty := frame.faulty():
         return f"FAULTY: {_names(faulty)}{because}"
-    wrong = sorted({gpu for gpu, count in history.errors().items() if count} | {gpu for gpu, _ in trouble.wrong})
+    wrong = sorted(
+        {gpu for gpu, count in history.errors().items() if count}
+        | {gpu for gpu, _ in trouble.wrong}
+    )
     if wrong:
         return f"wrong results on {_names(wrong)}, whatever the table says{because}"
     if trouble.hardware is not None:
         return f"the driver reports a hardware fault: '{plain_text.quote(trouble.hardware)}'"
     if trouble.setup is None and (dead := history.died()):
-        return f"gpu-burn died on {_names(dead)}{because}: see the kernel log for an Xid of that time"
+        return (
+            f"gpu-burn died on {_names(dead)}{because}: see the kernel log for an Xid of that time"
+        )
     if trouble.setup is None and trouble.all_dead:
         return f"gpu-burn died on every GPU{because}: see the kernel log for an Xid of that time"
     return None
@@ -760,7 +829,9 @@ def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> s
             why = "the progress lines are clipped before the error counts, and the table of results is missing"
         else:
             why = "the text ends without the table 'Tested N GPUs:': it is cut, or the run was stopped before its end"
-        return why + ("; nvidia-smi is missing: put it on the PATH" if trouble.no_temperatures else "")
+        return why + (
+            "; nvidia-smi is missing: put it on the PATH" if trouble.no_temperatures else ""
+        )
     if len(frame.tested) > 1:
         return "the table of results comes twice: give one run at a time"
     gpus = sorted(gpu for gpu, _ in frame.verdicts)
@@ -791,7 +862,9 @@ def _idle(history: BurnProgress, frame: Frame) -> str | None:
         if ring < 2:
             return f"the ring of GPU {gpu} holds {ring} result, so nothing is compared: allow more memory with -m"
     if broken := history.off_ring():
-        return f"the products of {_names(broken)} do not fit the ring's length: the text was changed"
+        return (
+            f"the products of {_names(broken)} do not fit the ring's length: the text was changed"
+        )
     few = [f"GPU {gpu}: {count}" for gpu, count in compares.items() if count < _FEWEST_COMPARES]
     if few:
         return (

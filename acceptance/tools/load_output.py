@@ -23,7 +23,15 @@ def gpu_gemm_argv(
     inject: str | None = None,
 ) -> tuple[str, ...]:
     """The command line of the GPU's matrix load; `dtypes` are short names, `seconds` the sustained time of each."""
-    argv = [python, "-m", "acceptance.loads.gemm.load", "--dtypes", ",".join(dtypes), "--seconds", f"{float(seconds)}"]
+    argv = [
+        python,
+        "-m",
+        "acceptance.loads.gemm.load",
+        "--dtypes",
+        ",".join(dtypes),
+        "--seconds",
+        f"{float(seconds)}",
+    ]
     argv += [] if size is None else ["--size", str(size)]
     argv += ["--table", ",".join(map(str, table))] if table else []
     argv += [] if inject is None else ["--inject", inject]
@@ -53,13 +61,19 @@ def read_gpu_gemm(
         if names <= measured:
             offered += 1
         elif not names <= absent:
-            raise _failed(f"neither measured {dtype} whole nor said that the GPU does not have it", output)
-    strangers = (measured | absent) - {name.format(dtype) for dtype in dtypes for name in GEMM_READINGS}
+            raise _failed(
+                f"neither measured {dtype} whole nor said that the GPU does not have it", output
+            )
+    strangers = (measured | absent) - {
+        name.format(dtype) for dtype in dtypes for name in GEMM_READINGS
+    }
     if strangers:
         raise _failed(f"measured what it was not asked for: {', '.join(sorted(strangers))}", output)
     if completed.seconds < offered * seconds:
         due_s = offered * seconds
-        raise _failed(f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output)
+        raise _failed(
+            f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output
+        )
     return output
 
 
@@ -67,7 +81,12 @@ def read_gpu_gemm(
 BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
 BURN_OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}
 BURN_OF_PEER = {"burn_peer_copied": "GiB", "burn_peer_miscompares": "count"}
-VRAM_READINGS = {"vram_tested": "ratio", "vram_rate": "ratio", "vram_copy": "GB/s", "vram_miscompares": "count"}
+VRAM_READINGS = {
+    "vram_tested": "ratio",
+    "vram_rate": "ratio",
+    "vram_copy": "GB/s",
+    "vram_miscompares": "count",
+}
 LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 DIGESTS = ("format", "shape", "inputs", "result")
 PASSES = ("pattern", "passes", "GB/s", "wrong")
@@ -100,7 +119,15 @@ def burn_argv(
 
     `peers` is how many of the GPUs that it sees after its own it copies to.
     """
-    argv = [python, "-m", "acceptance.loads.burn.load", "--dtypes", ",".join(dtypes), "--seconds", f"{float(seconds)}"]
+    argv = [
+        python,
+        "-m",
+        "acceptance.loads.burn.load",
+        "--dtypes",
+        ",".join(dtypes),
+        "--seconds",
+        f"{float(seconds)}",
+    ]
     argv += ["--peers", str(peers)] if peers else []
     argv += [] if inject is None else ["--inject", inject]
     return tuple(argv)
@@ -161,7 +188,9 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
     for row in _table(output, "burn_digests", DIGESTS).rows:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
-            raise _failed(f"has no digest of {dtype} {shape} that can be used: {inputs}, {result}", output)
+            raise _failed(
+                f"has no digest of {dtype} {shape} that can be used: {inputs}, {result}", output
+            )
         found[dtype, shape] = inputs, result
     return found
 
@@ -173,13 +202,17 @@ def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tupl
     return tuple(argv)
 
 
-def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None) -> LoadOutput:
+def read_vram(
+    completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None
+) -> LoadOutput:
     """What the memory test printed, if it ran whole and as asked; `also` as in `read_burn`.
 
     Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or came in another unit, a pattern was left
     out, or wrong words were told of and none counted.
     """
-    output = read(completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds)
+    output = read(
+        completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
+    )
     _exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
     rows = _table(output, "vram_passes", PASSES).rows
     if missing := [pattern for pattern in PATTERNS if pattern not in {row[0] for row in rows}]:
@@ -187,7 +220,9 @@ def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, An
     for pattern, passes, _, wrong in rows:
         if not isinstance(passes, float) or passes < 1:
             raise _failed(f"made no pass of the pattern {pattern}", output)
-        if wrong != 0 and not any(one.value for one in output.readings if one.name == "vram_miscompares"):
+        if wrong != 0 and not any(
+            one.value for one in output.readings if one.name == "vram_miscompares"
+        ):
             raise _failed(f"found words of the pattern {pattern} wrong and counted none", output)
     _require_counts(output)
     return output
@@ -200,18 +235,26 @@ def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[Prod
     if missing := [f"{name} of {where}" for name, where in due if (name, where) not in readings]:
         raise _failed(f"did not measure {', '.join(missing)}", output)
     if strangers := sorted((readings.keys() | absent) - due.keys() - lacked):
-        raise _failed(f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}", output)
+        raise _failed(
+            f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}",
+            output,
+        )
     for key, unit in due.items():
         if readings[key].unit != unit or readings[key].value < 0:
             raise _failed(
-                f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and {unit} are due", output
+                f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and {unit} are due",
+                output,
             )
 
 
 def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
     found = next((one for one in output.tables if one.name == name), None)
     if found is None or found.columns != columns:
-        text = "printed no table" if found is None else f"printed {', '.join(found.columns)} as the table"
+        text = (
+            "printed no table"
+            if found is None
+            else f"printed {', '.join(found.columns)} as the table"
+        )
         raise _failed(f"{text} {name}", output)
     return found
 
@@ -221,7 +264,9 @@ def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> No
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if rows != set(offered):
         text = ", ".join(sorted(rows ^ set(offered)))
-        raise _failed(f"measured {', '.join(offered)}, and its table {table.name} differs in {text}", output)
+        raise _failed(
+            f"measured {', '.join(offered)}, and its table {table.name} differs in {text}", output
+        )
 
 
 def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
@@ -229,11 +274,16 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
     ended_s = 0.0
     for lap, dtype, *_, from_s, to_s in laps.rows:
         if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
-            raise _failed(f"tells of {dtype} in lap {lap} from {from_s} to {to_s} s, after {ended_s} s", output)
+            raise _failed(
+                f"tells of {dtype} in lap {lap} from {from_s} to {to_s} s, after {ended_s} s",
+                output,
+            )
         ended_s = to_s
 
 
-def _require_whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput) -> None:
+def _require_whole(
+    laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput
+) -> None:
     """Nothing, when each format had its turn in each lap and the turns last as long together as was asked.
 
     Of a table that was thinned its two ends are looked at.
@@ -246,12 +296,15 @@ def _require_whole(laps: LoadTable, offered: Sequence[str], seconds: float, outp
     due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
         raise _failed(
-            f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in {rounds} laps", output
+            f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in {rounds} laps",
+            output,
         )
     worked_s = sum(spent for _, _, _, _, spent, *_ in laps.rows if isinstance(spent, float))
     share = len(turns) / (rounds * len(offered)) if offered else 0.0
     if worked_s < WORKED * seconds * share:
-        raise _failed(f"worked for {worked_s:.1f} s of the {seconds * share:g} s that it was to", output)
+        raise _failed(
+            f"worked for {worked_s:.1f} s of the {seconds * share:g} s that it was to", output
+        )
 
 
 def _require_counts(output: LoadOutput) -> None:
@@ -279,7 +332,9 @@ class LoadFailed(Exception):
         self.miscompares = miscompares
 
 
-def read(completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None) -> LoadOutput:
+def read(
+    completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None
+) -> LoadOutput:
     """What the load named `load` printed, if it ran whole and with the parameters that were `asked`, `seconds` among them.
 
     A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-` before it. It must have taken
@@ -305,7 +360,9 @@ def read(completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least
                 trouble = f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s"
     if output is None or trouble is not None:
         last = completed.last_lines()
-        message = f"the load {load} {trouble}" + (f"; its last lines:\n{last}" if last else "; it printed nothing")
+        message = f"the load {load} {trouble}" + (
+            f"; its last lines:\n{last}" if last else "; it printed nothing"
+        )
         raise LoadFailed(message, salvage(completed.stdout))
     return output
 
@@ -341,14 +398,31 @@ def _same_gpu(told: object, wanted: object) -> bool:
 
 def cores_argument(groups: Groups) -> str:
     """The cores as a load's `--cores` reads them: `performance=0,1;2,3 efficiency=4;5`."""
-    return " ".join(f"{name}=" + ";".join(",".join(map(str, core)) for core in cores) for name, cores in groups.items())
+    return " ".join(
+        f"{name}=" + ";".join(",".join(map(str, core)) for core in cores)
+        for name, cores in groups.items()
+    )
 
 
 def cpu_gemm_argv(
-    python: str, *, dtype: str, seconds: float, groups: Groups, size: int | None = None, inject: str | None = None
+    python: str,
+    *,
+    dtype: str,
+    seconds: float,
+    groups: Groups,
+    size: int | None = None,
+    inject: str | None = None,
 ) -> tuple[str, ...]:
     """The command line of the CPU matrix load; dtype is float64 or float32, seconds the time under load."""
-    argv = [python, "-m", "acceptance.loads.cpu.gemm", "--dtype", dtype, "--seconds", f"{float(seconds)}"]
+    argv = [
+        python,
+        "-m",
+        "acceptance.loads.cpu.gemm",
+        "--dtype",
+        dtype,
+        "--seconds",
+        f"{float(seconds)}",
+    ]
     argv += ["--cores", cores_argument(groups)]
     argv += [] if size is None else ["--size", str(size)]
     argv += [] if inject is None else ["--inject", inject]
@@ -372,7 +446,9 @@ def memory_bandwidth_argv(
     return tuple(argv)
 
 
-def gpu_copy_argv(python: str, *, seconds: float, mib: int | None = None, inject: str | None = None) -> tuple[str, ...]:
+def gpu_copy_argv(
+    python: str, *, seconds: float, mib: int | None = None, inject: str | None = None
+) -> tuple[str, ...]:
     """The command line of the copy load of one GPU; seconds is how long each path is copied. Its `gpu0` is the first GPU that it sees."""
     argv = [python, "-m", "acceptance.loads.copy.load", "--seconds", f"{float(seconds)}"]
     argv += [] if mib is None else ["--mib", str(mib)]

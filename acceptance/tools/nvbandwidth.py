@@ -53,7 +53,9 @@ def _no_constant(word: str) -> NoReturn:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise UnreadableOutput(TOOL, plain_text.quote_value(pairs), "a key comes twice in one object")
+        raise UnreadableOutput(
+            TOOL, plain_text.quote_value(pairs), "a key comes twice in one object"
+        )
     return found
 
 
@@ -61,7 +63,9 @@ def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
     """The value of a key that must be there, of its type. Raises UnreadableOutput."""
     value = holder.get(key)
     if not isinstance(value, kind):
-        raise UnreadableOutput(TOOL, plain_text.quote_value(value), f"{where} needs '{key}' as {kind.__name__}")
+        raise UnreadableOutput(
+            TOOL, plain_text.quote_value(value), f"{where} needs '{key}' as {kind.__name__}"
+        )
     return value
 
 
@@ -78,8 +82,12 @@ def _cell(value: object, name: str) -> float | None:
 def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
     description = _need(testcase, "bandwidth_description", str, name).strip()
     shown = _need(testcase, "bandwidth_matrix", list, name)
-    if not shown or not all(isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown):
-        raise UnreadableOutput(TOOL, description, f"the matrix of {name} has no rows, or rows of unequal length")
+    if not shown or not all(
+        isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown
+    ):
+        raise UnreadableOutput(
+            TOOL, description, f"the matrix of {name} has no rows, or rows of unequal length"
+        )
     rows = [tuple(_cell(value, name) for value in row) for row in shown]
     total = _cell(testcase.get("sum"), name)
     if total is None:
@@ -95,7 +103,9 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
     for index, one in enumerate(names):
         block = tuple(rows[index * each : (index + 1) * each])
         slack = sum(_rounded(value) for row in block for value in row)
-        found.append(CopyMatrix(one, description, block, total if index == len(names) - 1 else None, slack))
+        found.append(
+            CopyMatrix(one, description, block, total if index == len(names) - 1 else None, slack)
+        )
     _extremes(testcase, found[-1])
     return found
 
@@ -116,7 +126,9 @@ def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
     }
     for key, values in due.items():
         printed = _cell(testcase[key], last.name) if key in testcase else None
-        if printed is not None and not any(abs(printed - value) <= 2 * _rounded(value) for value in values):
+        if printed is not None and not any(
+            abs(printed - value) <= 2 * _rounded(value) for value in values
+        ):
             why = f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a figure was changed"
             raise UnreadableOutput(TOOL, last.description, why)
 
@@ -134,9 +146,7 @@ def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequ
     for cells in zip(chain(*rows), chain(*other), chain(*both), strict=True):
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
-            why = (
-                f"{name}: both directions are {first + second:.2f} and the total says {total:.2f}: a figure was changed"
-            )
+            why = f"{name}: both directions are {first + second:.2f} and the total says {total:.2f}: a figure was changed"
             raise UnreadableOutput(TOOL, "", why)
 
 
@@ -152,7 +162,9 @@ def _testcase(output: ParsedOutput, testcase: object) -> None:
         output.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
-        output.errors.append(f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'")
+        output.errors.append(
+            f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'"
+        )
     else:
         for matrix in _matrices(testcase, name):
             output.add(matrix)
@@ -162,12 +174,16 @@ def read_json(text: str) -> ParsedOutput:
     """What the JSON says. Raises UnreadableOutput, also for JSON that is cut."""
     starts = [match.start() for match in _ROOT.finditer(text)]
     if len(starts) != 1:
-        raise UnreadableOutput(TOOL, "", f"the text holds {len(starts)} outputs: give one run at a time")
+        raise UnreadableOutput(
+            TOOL, "", f"the text holds {len(starts)} outputs: give one run at a time"
+        )
     decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
     try:
         whole, _ = decoder.raw_decode(text, starts[0])
     except (ValueError, RecursionError) as error:
-        raise UnreadableOutput(TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})") from error
+        raise UnreadableOutput(
+            TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})"
+        ) from error
     root = _need(whole, "nvbandwidth", dict, "the output")
     found = ParsedOutput()
     if isinstance(root.get("error"), str) and root["error"].strip():
@@ -178,7 +194,9 @@ def read_json(text: str) -> ParsedOutput:
         for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
             if gpu is None or gpu.index != place:
                 raise UnreadableOutput(
-                    TOOL, plain_text.quote_value(entry), "a listed device has an unknown form or the wrong number"
+                    TOOL,
+                    plain_text.quote_value(entry),
+                    "a listed device has an unknown form or the wrong number",
                 )
         found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
     if isinstance(driver := root.get("Driver Version"), str):
@@ -260,7 +278,9 @@ class CopyMatrix:
             for column, value in enumerate(cells):
                 if value is None or (self.of_pairs and row == column and value == 0):
                     continue
-                found[f"gpu{row}->gpu{column}" if self.of_pairs and row != column else f"gpu{column}"] = value
+                found[
+                    f"gpu{row}->gpu{column}" if self.of_pairs and row != column else f"gpu{column}"
+                ] = value
         return found
 
     def trouble(self, devices: int | None) -> str | None:
@@ -306,7 +326,9 @@ class ParsedOutput:
     def add(self, matrix: CopyMatrix) -> None:
         """Keep a matrix. Raises UnreadableOutput for one that is there already."""
         if matrix.name in self._names:
-            raise UnreadableOutput(TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time")
+            raise UnreadableOutput(
+                TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time"
+            )
         self._names.add(matrix.name)
         self.matrices.append(matrix)
 
@@ -330,7 +352,9 @@ class ParsedOutput:
 _VERSION = re.compile(r"^nvbandwidth Version: ")
 _DRIVER = re.compile(r"^Driver Version: (?P<driver>\S+)$")
 # Across machines each process has a GPU, and rows and columns are numbered by process.
-_DEVICE = re.compile(r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)")
+_DEVICE = re.compile(
+    r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)"
+)
 _RUNNING = re.compile(r"^Running (?:benchmark )?(?P<name>[a-z0-9_]+)\.?$")
 _WAIVED = re.compile(r"^waived\b[:.]?\s*(?P<name>[a-z0-9_]*)", re.IGNORECASE)
 # Status words of a testcase that gave nothing, and of arguments that it refused.
@@ -342,7 +366,9 @@ _ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
 _CELL = re.compile(r"^(?:N/A|-?\d+\.\d\d)$")
 _LOOSE_ROW = re.compile(r"^\d+(?:\s+(?:N/A|-?\d+\.\d+))+$")
 _SUM = re.compile(r"^SUM (?P<name>\w+) (?P<total>-?\d+\.\d\d)$")
-_OF_THREE = re.compile(r"^(?P<base>\w*device_to_device_bidirectional\w*)_(?:(?:read|write)[12]|total)$")
+_OF_THREE = re.compile(
+    r"^(?P<base>\w*device_to_device_bidirectional\w*)_(?:(?:read|write)[12]|total)$"
+)
 _HALF_DIGIT_TEXT = 0.005
 
 
@@ -380,7 +406,9 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
     name = summed["name"] if summed else part(str(running), shown.description)
     if running in state.found.unfinished:
         if name != running and not name.startswith(f"{running}_"):
-            raise UnreadableOutput(TOOL, shown.description, f"{running} was running, and the sum below names {name}")
+            raise UnreadableOutput(
+                TOOL, shown.description, f"{running} was running, and the sum below names {name}"
+            )
         del state.found.unfinished[str(running)]
     cells = sum(len(row) for row in shown.rows)
     state.found.add(
@@ -397,7 +425,9 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
 def _figures(matrix: _Open, line: str) -> bool:
     """Whether the line belongs to the matrix that is open; if so it is kept."""
     if matrix.width is None:
-        if not _COLUMNS.match(line) or line.split() != [str(index) for index in range(len(line.split()))]:
+        if not _COLUMNS.match(line) or line.split() != [
+            str(index) for index in range(len(line.split()))
+        ]:
             raise UnreadableOutput(TOOL, line, "the numbers of the columns belong here, from 0")
         matrix.width = len(line.split())
         return True
@@ -405,9 +435,17 @@ def _figures(matrix: _Open, line: str) -> bool:
     if match is None:
         return False
     cells = match["cells"].split()
-    if match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width or not all(map(_CELL.match, cells)):
-        raise UnreadableOutput(TOOL, line, f"row {len(matrix.rows)} of {matrix.width} figures belongs here")
-    matrix.rows.append(tuple(None if cell == "N/A" else plain_text.number(TOOL, line, cell) for cell in cells))
+    if (
+        match["index"] != str(len(matrix.rows))
+        or len(cells) != matrix.width
+        or not all(map(_CELL.match, cells))
+    ):
+        raise UnreadableOutput(
+            TOOL, line, f"row {len(matrix.rows)} of {matrix.width} figures belongs here"
+        )
+    matrix.rows.append(
+        tuple(None if cell == "N/A" else plain_text.number(TOOL, line, cell) for cell in cells)
+    )
     return True
 
 
@@ -463,10 +501,14 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
             found.errors.append(
                 f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"
             )
-    bases = Counter(match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name)))
+    bases = Counter(
+        match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))
+    )
     cut = next((base for base, count in bases.items() if count != 3), None)
     if cut is not None:
-        found.errors.append(f"the text is cut: {cut} gives three matrices, one for each direction and their total")
+        found.errors.append(
+            f"the text is cut: {cut} gives three matrices, one for each direction and their total"
+        )
     # Versions without sums have none at all.
     unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
     if 0 < len(unsummed) < len(found.matrices):
@@ -477,12 +519,19 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 # A kernel prints the first for each wrong word; the host then gives up with the second.
-_MISCOMPARE = re.compile(r"Invalid value when checking the pattern|ASSERT in expression h_errorFlag")
+_MISCOMPARE = re.compile(
+    r"Invalid value when checking the pattern|ASSERT in expression h_errorFlag"
+)
 _ASSERT = re.compile(r"\bASSERT in expression\b")
 
 
 def argv(
-    binary: str, *, testcases: Sequence[str], json: bool = True, buffer_mib: int = 512, samples: int = 3
+    binary: str,
+    *,
+    testcases: Sequence[str],
+    json: bool = True,
+    buffer_mib: int = 512,
+    samples: int = 3,
 ) -> tuple[str, ...]:
     """The command line. `buffer_mib` is the size of each copy in MiB, `samples` how many the median is taken of.
 
@@ -491,7 +540,9 @@ def argv(
     if not testcases or not all(_NAME.match(name) for name in testcases):
         raise ValueError(f"nvbandwidth needs names of testcases, not {list(testcases)}")
     if buffer_mib < 1 or samples < 1:
-        raise ValueError(f"nvbandwidth needs at least 1 MiB and 1 sample, not {buffer_mib} and {samples}")
+        raise ValueError(
+            f"nvbandwidth needs at least 1 MiB and 1 sample, not {buffer_mib} and {samples}"
+        )
     words = (binary, "-t", *testcases, "-b", str(buffer_mib), "-i", str(samples))
     return (*words, "-j") if json else words
 
@@ -524,7 +575,9 @@ def parse(text: str) -> ToolOutput:
     if found is None:
         reason = cuda_error.start_failure(lines)
         if reason is None:
-            raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth")
+            raise UnreadableOutput(
+                TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth"
+            )
         return ToolOutput(TOOL, "error", reason)
     why = found.trouble()
     # What can be read beside an error stays in sight; it decides nothing.

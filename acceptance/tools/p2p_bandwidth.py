@@ -31,7 +31,9 @@ from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
-_PAIR = re.compile(r"^Device=(?P<row>\d{1,4}) (?P<can>CAN|CANNOT) Access Peer Device=(?P<column>\d{1,4})$")
+_PAIR = re.compile(
+    r"^Device=(?P<row>\d{1,4}) (?P<can>CAN|CANNOT) Access Peer Device=(?P<column>\d{1,4})$"
+)
 _HEAD = re.compile(r"^P2P Cliques:?$")
 _GROUP = re.compile(r"^\[(?P<gpus>\d{1,4}(?: \d{1,4})*)\]$")
 
@@ -69,9 +71,14 @@ class Access:
         gpus = range(count)
         # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred million pairs.
         counted = count > 0 and len(self.pairs) == count * (count - 1)
-        if not counted or self.pairs.keys() != {(row, column) for row in gpus for column in gpus if row != column}:
+        if not counted or self.pairs.keys() != {
+            (row, column) for row in gpus for column in gpus if row != column
+        }:
             return None
-        return [tuple(float(row == column or self.pairs[row, column]) for column in gpus) for row in gpus]
+        return [
+            tuple(float(row == column or self.pairs[row, column]) for column in gpus)
+            for row in gpus
+        ]
 
 
 TOOL = "p2pBandwidthLatencyTest"
@@ -88,7 +95,9 @@ _BANDWIDTH = re.compile(
     r"^(?P<way>Uni|Bi)directional P2P=(?P<p2p>Disabled|Enabled) Bandwidth "
     r"(?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(GB/s\)$"
 )
-_LATENCY = re.compile(r"^P2P=(?P<p2p>Disabled|Enabled) Latency (?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(us\)$")
+_LATENCY = re.compile(
+    r"^P2P=(?P<p2p>Disabled|Enabled) Latency (?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(us\)$"
+)
 # A markdown page may show the backslash of `D\D` twice or not at all.
 _COLUMNS = re.compile(r"^(?P<label>D\\{0,2}D|GPU|CPU)\s+(?P<indices>\d+(?:\s+\d+)*)$")
 _ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
@@ -156,7 +165,9 @@ def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
     if match["label"] == "CPU":
         name = name.replace("p2p_latency", "p2p_cpu_latency")
     if name in text.matrices:
-        raise UnreadableOutput(TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs")
+        raise UnreadableOutput(
+            TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs"
+        )
     indices = match["indices"].split()
     if indices != [str(index) for index in range(len(indices))]:
         raise UnreadableOutput(TOOL, line, "the columns are not numbered from 0")
@@ -167,7 +178,9 @@ def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
     match = _ROW.match(line)
     cells = match["cells"].split() if match else []
     if match is None or match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width:
-        raise UnreadableOutput(TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here")
+        raise UnreadableOutput(
+            TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here"
+        )
     if matrix.name == _CONNECTIVITY:
         if not set(cells) <= {"0", "1"} or cells[len(matrix.rows)] != "1":
             raise UnreadableOutput(TOOL, line, "connectivity is 0 or 1, and 1 with itself")
@@ -208,7 +221,11 @@ def _line(text: _Text, line: str) -> None:
 
 
 def _cells(matrix: _Matrix) -> Iterator[tuple[int, int, float]]:
-    return ((row, column, value) for row, values in enumerate(matrix.rows) for column, value in enumerate(values))
+    return (
+        (row, column, value)
+        for row, values in enumerate(matrix.rows)
+        for column, value in enumerate(values)
+    )
 
 
 def _component(row: int, column: int) -> str:
@@ -221,7 +238,9 @@ def _worthless(text: _Text) -> str | None:
         return f"the text is cut: {text.open.name} ends after row {len(text.open.rows) - 1} of {text.open.width}"
     # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well, those must be whole.
     grouped = None if text.access.pairs else text.access.grouped()
-    needed = [name for name in (*_NEEDED, *text.headings) if grouped is None or name != _CONNECTIVITY]
+    needed = [
+        name for name in (*_NEEDED, *text.headings) if grouped is None or name != _CONNECTIVITY
+    ]
     missing = [name for name in needed if name not in text.matrices]
     missing += [
         two
@@ -246,7 +265,9 @@ def _worthless(text: _Text) -> str | None:
             if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
                 return f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was measured there"
     for (row, column), can in text.access.pairs.items():
-        if not (row < count and column < count and text.matrices[_CONNECTIVITY].rows[row][column] == can):
+        if not (
+            row < count and column < count and text.matrices[_CONNECTIVITY].rows[row][column] == can
+        ):
             return f"its line about device {row} and peer {column} gainsays the connectivity matrix"
     return None
 
@@ -254,12 +275,18 @@ def _worthless(text: _Text) -> str | None:
 def _readings(text: _Text) -> Iterator[Reading]:
     for name, matrix in text.matrices.items():
         unit = "count" if name == _CONNECTIVITY else "us" if "latency" in name else "GB/s"
-        pairs = {_component(row, column): value for row, column, value in _cells(matrix) if row != column}
+        pairs = {
+            _component(row, column): value for row, column, value in _cells(matrix) if row != column
+        }
         if pairs:
             yield Reading(name, unit, pairs)
         if name != _CONNECTIVITY:
             local = "p2p_local" if name == "p2p_off" else f"{name}_local"
-            yield Reading(local, unit, {f"gpu{row}": value for row, column, value in _cells(matrix) if row == column})
+            yield Reading(
+                local,
+                unit,
+                {f"gpu{row}": value for row, column, value in _cells(matrix) if row == column},
+            )
 
 
 def parse(text: str) -> ToolOutput:
@@ -279,7 +306,9 @@ def parse(text: str) -> ToolOutput:
         reason = cuda_error.start_failure(kept)
         if reason is None:
             raise UnreadableOutput(
-                TOOL, plain_text.first_line(text), "the text holds no line of p2pBandwidthLatencyTest"
+                TOOL,
+                plain_text.first_line(text),
+                "the text holds no line of p2pBandwidthLatencyTest",
             )
         return ToolOutput(TOOL, "error", reason)
     if _CONNECTIVITY not in found.matrices and (rows := found.access.rows()):

@@ -16,7 +16,9 @@ class ToolError(Exception):
     """A tool ran and proves nothing: the hardware stays unjudged."""
 
 
-def prove(tool: str, done: ProgramResult, parse: Callable[[str], ToolOutput], seconds: float) -> ToolOutput:
+def prove(
+    tool: str, done: ProgramResult, parse: Callable[[str], ToolOutput], seconds: float
+) -> ToolOutput:
     """What a tool's run of at least `seconds` proves.
 
     A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
@@ -27,7 +29,9 @@ def prove(tool: str, done: ProgramResult, parse: Callable[[str], ToolOutput], se
     if done.timed_out or done.returncode != 0:
         troubles.append(f"{tool} {done.describe()}")
     elif done.seconds < EARLY * seconds:
-        troubles.append(f"{tool} ended after {done.seconds:.1f} s and was to load the machine for {seconds:.0f} s")
+        troubles.append(
+            f"{tool} ended after {done.seconds:.1f} s and was to load the machine for {seconds:.0f} s"
+        )
     if done.truncated:
         troubles.append(f"{tool} printed more than is kept, or its output was not read to the end")
     try:
@@ -42,5 +46,7 @@ def prove(tool: str, done: ProgramResult, parse: Callable[[str], ToolOutput], se
         troubles.append(f"{tool}: {trouble.reason}")
     if troubles:
         last = done.last_lines(2)
-        raise ToolError("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))
+        raise ToolError(
+            "; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing")
+        )
     return output

@@ -78,7 +78,8 @@ class ToolOutput:
             "outcome": self.outcome,
             "reason": self.reason,
             "readings": {
-                reading.name: {"unit": reading.unit, "values": dict(reading.values)} for reading in self.readings
+                reading.name: {"unit": reading.unit, "values": dict(reading.values)}
+                for reading in self.readings
             },
             "events": [dict(event) for event in self.events],
         }

@@ -65,8 +65,12 @@ _HINDERED = re.compile(
     re.IGNORECASE,
 )
 # Signals that wrong arithmetic or a wrong address causes; a kill or a time-out sends others.
-_SIGNAL = re.compile(r"terminated (?:on signal|with unexpected signal|by signal)\b.*?(?P<signal>SIG[A-Z]+|\d+|$)")
-_FATAL_SIGNALS = frozenset({"SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE", "SIGTRAP", "4", "5", "7", "8", "11"})
+_SIGNAL = re.compile(
+    r"terminated (?:on signal|with unexpected signal|by signal)\b.*?(?P<signal>SIG[A-Z]+|\d+|$)"
+)
+_FATAL_SIGNALS = frozenset(
+    {"SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE", "SIGTRAP", "4", "5", "7", "8", "11"}
+)
 _STRESSOR_FAILED = re.compile(r"terminated with an error, exit status=2\b")
 _NO_PROOF = re.compile(r"finished prematurely|untrustworthy|bogo-op counters are zero")
 _SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
@@ -91,7 +95,9 @@ class Complaints:
             (self.hindrances if refused or _HINDERED.search(text) else self.faults).append(text)
         elif level == "error":
             if _STRESSOR_FAILED.search(text):
-                self.stressor_failed = True  # its own `fail` line says why; where there is none, this must count
+                self.stressor_failed = (
+                    True  # its own `fail` line says why; where there is none, this must count
+                )
             else:
                 self.hindrances.append(text)
         elif level == "warn" and _NO_PROOF.search(text):
@@ -119,7 +125,9 @@ TOOL = "stress-ng"
 _SHORTFALL = 0.95
 
 # Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before the level.
-_LINE = re.compile(r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] (?P<text>.*)$")
+_LINE = re.compile(
+    r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] (?P<text>.*)$"
+)
 _SETTING = re.compile(r"^(?:setting to|defaulting to) an? (?P<time>.+?) run per stressor$")
 _DISPATCH = re.compile(r"^dispatching hogs:(?P<hogs>.*)$")
 _HOG = re.compile(r"^(?P<count>\d+) (?P<name>[a-z][\w-]*)$")
@@ -129,11 +137,24 @@ _UNITS = re.compile(r"^ *\(secs\)")
 _ROW = re.compile(
     r"^(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\d+\.\d+)(?: +\d+\.\d+){4}(?: +\d+(?:\.\d+)?)*(?: *<---.*)?$"
 )
-_COUNT = re.compile(r"^(?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<items>.*))?$")
+_COUNT = re.compile(
+    r"^(?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<items>.*))?$"
+)
 _END = re.compile(r"^(?P<un>un)?successful run completed in (?P<time>.+)$")
 _TIMES = re.compile(r"^for a (?P<time>\d+\.\d+)s run time:$")
-_DURATION_PART = re.compile(r"^(?P<number>\d+(?:\.\d+)?) ?(?P<unit>s|sec|second|min|minute|hour|day|week)s?$")
-_SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_DURATION_PART = re.compile(
+    r"^(?P<number>\d+(?:\.\d+)?) ?(?P<unit>s|sec|second|min|minute|hour|day|week)s?$"
+)
+_SECONDS = {
+    "s": 1,
+    "sec": 1,
+    "second": 1,
+    "min": 60,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86400,
+    "week": 604800,
+}
 
 
 @dataclass(slots=True)
@@ -169,7 +190,9 @@ def _hogs(found: _Text, line: str, text: str) -> None:
     for part in filter(None, (part.strip() for part in text.split(","))):
         match = _HOG.match(part)
         if match is None or match["name"] in found.hogs:
-            raise UnreadableOutput(TOOL, line, "the list of stressors has an unknown form or names one twice")
+            raise UnreadableOutput(
+                TOOL, line, "the list of stressors has an unknown form or names one twice"
+            )
         found.hogs[match["name"]] = int(plain_text.number(TOOL, line, match["count"]))
 
 
@@ -179,16 +202,23 @@ def _statement(found: _Text, line: str, text: str) -> None:
         if found.asked not in (None, match["time"]):
             raise UnreadableOutput(TOOL, line, "two times are asked for: give one run at a time")
         found.asked = match["time"]
-        found.asked_s = None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
+        found.asked_s = (
+            None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
+        )
     elif match := _DISPATCH.match(text):
         _hogs(found, line, match["hogs"])
     elif match := _COUNT.match(text):
         if match["what"] in found.counts:
             raise UnreadableOutput(TOOL, line, "a count is given twice: give one run at a time")
-        found.counts[match["what"]] = int(plain_text.number(TOOL, line, match["count"])), match["items"] or ""
+        found.counts[match["what"]] = (
+            int(plain_text.number(TOOL, line, match["count"])),
+            match["items"] or "",
+        )
     elif match := _END.match(text):
         if found.ended_s is not None and found.unsuccessful is not bool(match["un"]):
-            raise UnreadableOutput(TOOL, line, "the run ends twice and not alike: give one run at a time")
+            raise UnreadableOutput(
+                TOOL, line, "the run ends twice and not alike: give one run at a time"
+            )
         found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
     elif match := _TIMES.match(text):
         # `--times` prints it when every stressor has ended: as good an end as the line above, which may come after it.
@@ -222,15 +252,23 @@ def _collect(text: str) -> _Text:
         found.metrics_level = found.metrics_level or level == "metrc"
         if level in {"metrc", "info"} and _HEADER.match(said):
             in_table = True
-        elif in_table and level in {"metrc", "info"} and (_UNITS.match(said) or _row(found, line, said)):
+        elif (
+            in_table
+            and level in {"metrc", "info"}
+            and (_UNITS.match(said) or _row(found, line, said))
+        ):
             pass
         elif level == "metrc":
             # After the table come "miscellaneous metrics", whose rows have other columns.
-            if said.startswith("miscellaneous metrics") or (in_table and not _ROW.match(said) and said.startswith(" ")):
+            if said.startswith("miscellaneous metrics") or (
+                in_table and not _ROW.match(said) and said.startswith(" ")
+            ):
                 in_table = False
             elif in_table or _ROW.match(said):
                 raise UnreadableOutput(
-                    TOOL, line, "a row of the metrics table has an unknown form or stands outside it"
+                    TOOL,
+                    line,
+                    "a row of the metrics table has an unknown form or stands outside it",
                 )
         elif level == "info":
             in_table = False
@@ -239,7 +277,9 @@ def _collect(text: str) -> _Text:
         else:
             found.trouble.note(level, said)
     if ours == 0:
-        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of stress-ng")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line(text), "the text holds no line of stress-ng"
+        )
     return found
 
 
@@ -274,7 +314,9 @@ def _worthless(text: _Text) -> str | None:
     if text.asked_s is not None and text.ended_s < text.asked_s * _SHORTFALL:
         return f"it was stopped after {text.ended_s:.4g} of {text.asked_s:.4g} s"
     # The column is the mean over a stressor's workers: one that died early shortens it.
-    short = sorted(name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL)
+    short = sorted(
+        name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL
+    )
     if short:
         return f"the workers of {short[0]} ran for {text.real_s[short[0]]:.4g} of {text.asked_s:.4g} s on average"
     return None
@@ -293,7 +335,9 @@ def parse(text: str) -> ToolOutput:
     failed, names = found.counts.get("failed", (0, ""))
     if faults:
         more = f" (and {len(faults) - 1} more like it)" if len(faults) > 1 else ""
-        return ToolOutput(TOOL, "fail", f"stress-ng found a fault: '{plain_text.quote(faults[0])}'{more}")
+        return ToolOutput(
+            TOOL, "fail", f"stress-ng found a fault: '{plain_text.quote(faults[0])}'{more}"
+        )
     if hindrances:
         return ToolOutput(
             TOOL,
@@ -302,17 +346,24 @@ def parse(text: str) -> ToolOutput:
         )
     if failed or found.trouble.stressor_failed:
         which = f": {plain_text.quote(names)}" if names else ""
-        return ToolOutput(TOOL, "fail", f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}")
+        return ToolOutput(
+            TOOL,
+            "fail",
+            f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}",
+        )
     why = _worthless(found)
     if why is not None:
         return ToolOutput(TOOL, "error", why)
-    workers = Reading("stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()})
+    workers = Reading(
+        "stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()}
+    )
     readings = (
         Reading("stress_ng_bogo_ops", "count", found.bogo_ops),
         Reading("stress_ng_time", "s", found.real_s),
         workers,
     )
     ran = ", ".join(
-        f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s" for name, count in found.bogo_ops.items()
+        f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s"
+        for name, count in found.bogo_ops.items()
     )
     return ToolOutput(TOOL, "pass", f"completed without a failure: {ran}", readings)

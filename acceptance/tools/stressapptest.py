@@ -36,13 +36,17 @@ _COMPLETED = re.compile(
     r"with (?P<incidents>\d+) hardware incidents, (?P<errors>\d+) errors$"
 )
 _COPY = re.compile(r"^Stats: Memory Copy: (?P<data>\d+\.\d+)M at (?P<rate>\d+\.\d+)MB/s$")
-_STATUS = re.compile(r"^Status: (?P<what>PASS - please verify|FAIL - test discovered HW|FAIL - test encountered proc)")
+_STATUS = re.compile(
+    r"^Status: (?P<what>PASS - please verify|FAIL - test discovered HW|FAIL - test encountered proc)"
+)
 # Wrong data, however the run was summed up: upstream's issue 56 is a PASS over CRC mismatches.
 _INCIDENT = re.compile(r"(?:Hardware|Page|Block|Report) Error:|CRC mismatch|\bmiscompare on\b")
 _PROCEDURE = re.compile(r"^(?:Process Error:|Assertion failed)")
 _EARLY = re.compile(r"^Log: (?:User exiting|Exiting) early")
 # Options after which a PASS is none: no result check, no error polling, no load, injected errors.
-_SPOILT = frozenset({"-F", "--no_errors", "--monitor_mode", "--force_errors", "--force_errors_like_crazy"})
+_SPOILT = frozenset(
+    {"-F", "--no_errors", "--monitor_mode", "--force_errors", "--force_errors_like_crazy"}
+)
 _NEEDED = {
     "Stats: Starting SAT": _STARTING,
     "Stats: Completed": _COMPLETED,
@@ -57,9 +61,13 @@ def argv(binary: str, *, megabytes: int, seconds: int, threads: int) -> tuple[st
     Raises ValueError when it could not run: each thread needs room for 3 blocks of 1 MB (fewer: `freepages < neededpages`).
     """
     if seconds < 1 or threads < 1:
-        raise ValueError(f"stressapptest needs at least 1 second and 1 thread, not {seconds} and {threads}")
+        raise ValueError(
+            f"stressapptest needs at least 1 second and 1 thread, not {seconds} and {threads}"
+        )
     if megabytes < 3 * threads:
-        raise ValueError(f"stressapptest needs 3 MB for each of its {threads} threads, not {megabytes} MB in all")
+        raise ValueError(
+            f"stressapptest needs 3 MB for each of its {threads} threads, not {megabytes} MB in all"
+        )
     return (binary, "-s", str(seconds), "-M", str(megabytes), "-m", str(threads), "-W")
 
 
@@ -80,7 +88,9 @@ def _collect(text: str) -> _Text:
     ours = 0
     for raw in plain_text.lines(text):
         line = _STAMP.sub("", raw, count=1)
-        ours += line.startswith(("Log: ", "Stats: ", "Status: ", "Report Error:", "Hardware Error:", "Process Error:"))
+        ours += line.startswith(
+            ("Log: ", "Stats: ", "Status: ", "Report Error:", "Hardware Error:", "Process Error:")
+        )
         if _INCIDENT.search(line):
             found.incidents.append(line)
         elif _PROCEDURE.match(line):
@@ -96,12 +106,16 @@ def _collect(text: str) -> _Text:
         elif line.startswith("Status: "):
             status = _STATUS.match(line)
             if status is None or found.status not in (None, status["what"]):
-                raise UnreadableOutput(TOOL, line, "a status that is unknown, or that gainsays another")
+                raise UnreadableOutput(
+                    TOOL, line, "a status that is unknown, or that gainsays another"
+                )
             found.status = status["what"]
         else:
             _figure(found, line)
     if ours == 0:
-        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of stressapptest")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line(text), "the text holds no line of stressapptest"
+        )
     return found
 
 
@@ -113,7 +127,9 @@ def _figure(text: _Text, line: str) -> None:
             if match is None:
                 raise UnreadableOutput(TOOL, line, "a line of figures has an unknown form")
             if start in text.matches:
-                raise UnreadableOutput(TOOL, line, "a line that comes once comes twice: give one run at a time")
+                raise UnreadableOutput(
+                    TOOL, line, "a line that comes once comes twice: give one run at a time"
+                )
             text.matches[start] = match
 
 
@@ -144,7 +160,11 @@ def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
         return "the text is cut: the line 'Log: Commandline' is missing, so the checking may have been left out"
     if spoilt:
         return f"it ran with {spoilt[0]}, which leaves out the checking or injects errors"
-    if figures["Completed.data"] == 0 or figures["Memory Copy.data"] == 0 or figures["Memory Copy.rate"] == 0:
+    if (
+        figures["Completed.data"] == 0
+        or figures["Memory Copy.data"] == 0
+        or figures["Memory Copy.rate"] == 0
+    ):
         return "no data was copied"
     if figures["Completed.seconds"] < figures["Starting SAT.seconds"] - _EARLY_S:
         return f"it ran for {figures['Completed.seconds']:.4g} of {figures['Starting SAT.seconds']:.4g} s"
@@ -160,7 +180,9 @@ def parse(text: str) -> ToolOutput:
     figures = _figures(found)
     counted = max(figures.get("Completed.incidents", 0.0), figures.get("Found.count", 0.0))
     if found.incidents:
-        more = f" (and {len(found.incidents) - 1} more such lines)" if len(found.incidents) > 1 else ""
+        more = (
+            f" (and {len(found.incidents) - 1} more such lines)" if len(found.incidents) > 1 else ""
+        )
         reason = f"wrong data: '{plain_text.quote(found.incidents[0])}'{more}"
     elif counted or found.status == "FAIL - test discovered HW":
         reason = f"stressapptest found wrong data ({counted:.0f} incidents)"
@@ -178,7 +200,10 @@ def parse(text: str) -> ToolOutput:
             Reading("stressapptest_tested", "GiB", {"memory": tested}),
         )
         return ToolOutput(
-            TOOL, "pass", f"{tested:.4g} GiB for {figures['Completed.seconds']:.4g} s without wrong data", readings
+            TOOL,
+            "pass",
+            f"{tested:.4g} GiB for {figures['Completed.seconds']:.4g} s without wrong data",
+            readings,
         )
     known = (Reading("stressapptest_incidents", "count", {"memory": counted}),) if counted else ()
     return ToolOutput(TOOL, "fail", reason, known)

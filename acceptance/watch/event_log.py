@@ -42,7 +42,9 @@ class EventLog:
             self._writer.write(event)
         elif self._seen[name] == STORM + 1:
             what = " ".join(str(part) for part in name if part is not None)
-            self._writer.write(Note(f"{what}: seen more than {STORM} times; further ones are counted no more"))
+            self._writer.write(
+                Note(f"{what}: seen more than {STORM} times; further ones are counted no more")
+            )
 
     def note(self, text: str, *, trouble: bool = False) -> None:
         """Journal a note."""

@@ -46,7 +46,9 @@ SILENT_S = 3.0
 LOST_KIND = "gpu-lost"
 _LOST_MEANING = "The GPU no longer answers its driver."
 _LOST_ACTION = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
-_RESET_ACTION = "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
+_RESET_ACTION = (
+    "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
+)
 
 
 class SamplerContext(msgspec.Struct, frozen=True):
@@ -89,7 +91,9 @@ class GpuWatch:
         kernel_log: bool,
         users: GpuUsers,
     ) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # not sooner: the supervisor imports this, too
+        from concurrent.futures import (
+            ThreadPoolExecutor,  # not sooner: the supervisor imports this, too
+        )
 
         self._nvml = nvml
         self._samples = samples
@@ -113,7 +117,10 @@ class GpuWatch:
 
     def _keeper(self, component: str) -> Any:
         def keep(
-            values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+            values: dict[str, float],
+            span_s: float,
+            low: dict[str, float] | None,
+            high: dict[str, float] | None,
         ) -> None:
             self._samples.write(Sample(values, span_s, low, high, component))
 
@@ -126,7 +133,9 @@ class GpuWatch:
         answered = not self._gpus
         # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in turn would take most of a period.
         gpus = list(self._gpus)
-        for gpu, answer in zip(gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True):
+        for gpu, answer in zip(
+            gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True
+        ):
             if isinstance(answer, dict):
                 gpu.answered_s = clock.boot_s()
                 gpu.thinning.put(gpu.answered_s, answer)
@@ -169,7 +178,9 @@ class GpuWatch:
             severity, meaning, action = driver_events.xid(code)
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
             now = clock.boot_s()
-            self._events.event(Event("xid", severity, said, meaning, action, code, address, now, source="nvml"))
+            self._events.event(
+                Event("xid", severity, said, meaning, action, code, address, now, source="nvml")
+            )
         for address, why in self._listener.deaf.items():
             if address not in self._deaf:
                 self._deaf.add(address)
@@ -188,7 +199,17 @@ class GpuWatch:
         said = f"NVML says of {gpu.name}: {refusal}"
         now = clock.boot_s()
         self._events.event(
-            Event(LOST_KIND, "fatal", said, _LOST_MEANING, action, "nvml", gpu.pci_address, now, source="nvml")
+            Event(
+                LOST_KIND,
+                "fatal",
+                said,
+                _LOST_MEANING,
+                action,
+                "nvml",
+                gpu.pci_address,
+                now,
+                source="nvml",
+            )
         )
 
 
@@ -198,14 +219,19 @@ def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
     found = attach(nvml, context.gpus)
     run_dir, root = Path(context.run_dir), Path(context.root)
     path = run_dir / reader.GPU_TELEMETRY
-    with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, segment.Writer(path, root) as samples:
+    with (
+        contextlib.closing(EventLog(run_dir / EVENTS, root)) as events,
+        segment.Writer(path, root) as samples,
+    ):
         users = GpuUsers(nvml, run_dir.name, root, events.put)
         watch = GpuWatch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
         moment = time.monotonic()
         while not over.is_set():
             if watch.sample():
                 os.utime(path)
-            moment = max(moment + context.period_s, time.monotonic())  # what a slow look missed is not made up for
+            moment = max(
+                moment + context.period_s, time.monotonic()
+            )  # what a slow look missed is not made up for
             over.wait(moment - time.monotonic())
         watch.end()
 
@@ -218,7 +244,10 @@ def _ended_by_signal() -> Iterator[threading.Event]:
     def end(_number: int, _frame: FrameType | None) -> None:
         over.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, end)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    }
     try:
         yield over
     finally:

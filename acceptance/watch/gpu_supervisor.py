@@ -54,7 +54,9 @@ class SamplerProcess:
     `kernel_log` says whether the kernel log is followed.
     """
 
-    def __init__(self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool) -> None:
+    def __init__(
+        self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool
+    ) -> None:
         self.failure: str | None = None
         self._run_dir = run_dir
         self._running: RunningProgram | None = None
@@ -107,7 +109,9 @@ class SamplerProcess:
         self._running = None
         if ended:
             last = done.last_lines(2)
-            self.failure = f"{WHAT} {done.describe()}, before the run did{f': {last}' if last else ''}"
+            self.failure = (
+                f"{WHAT} {done.describe()}, before the run did{f': {last}' if last else ''}"
+            )
         elif self._silent is not None and not self._a_gpu_was_lost():
             self.failure = self._silent
 
@@ -117,4 +121,7 @@ class SamplerProcess:
             entries = segment.read_segment(self._run_dir / gpu_sampler.EVENTS).entries
         except segment.JournalError:
             return False
-        return any(isinstance(entry.body, Event) and entry.body.kind == gpu_sampler.LOST_KIND for entry in entries)
+        return any(
+            isinstance(entry.body, Event) and entry.body.kind == gpu_sampler.LOST_KIND
+            for entry in entries
+        )

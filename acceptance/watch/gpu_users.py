@@ -108,7 +108,9 @@ class GpuUsers:
         try:
             memory = ask_or_none(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
             used = getattr(memory, "used", None)
-            return gpu_traits.users(self._nvml, handle, self._proc), None if used is None else int(used)
+            return gpu_traits.users(self._nvml, handle, self._proc), None if used is None else int(
+                used
+            )
         except self._nvml.NVMLError:  # it is lost
             return None, None
 
@@ -126,16 +128,25 @@ class GpuUsers:
             yield one.pid
             seen = gpu.seen.get(one.pid)
             if seen is None:
-                early = kin != "elsewhere" or self._programs(listed) == _Own(visible=True, unlisted=0)
+                early = kin != "elsewhere" or self._programs(listed) == _Own(
+                    visible=True, unlisted=0
+                )
                 seen = gpu.seen[one.pid] = _Seen(now, early)
             if kin == "elsewhere":
                 elsewhere.append(one)
-            wait_s = {"foreign": 0.0, "unreadable": AGAIN_S, "ending": LINGER_S, "elsewhere": float("inf")}[kin]
+            wait_s = {
+                "foreign": 0.0,
+                "unreadable": AGAIN_S,
+                "ending": LINGER_S,
+                "elsewhere": float("inf"),
+            }[kin]
             if now - seen.since_s >= wait_s:
                 self._foreign(name, seen, one.pid, one.name, one.memory_bytes)
         self._count(name, gpu, elsewhere, now, listed)
 
-    def _count(self, name: str, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]) -> None:
+    def _count(
+        self, name: str, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]
+    ) -> None:
         """Whether more processes of another namespace use a GPU than programs of ours can be.
 
         Where nothing of the run is to be seen from here, nobody can tell.
@@ -158,7 +169,9 @@ class GpuUsers:
         elif not any(gpu.seen[one.pid].told for one in held):
             numbers = ", ".join(str(one.pid) for one in held)
             last = max((gpu.seen[one.pid] for one in held), key=lambda seen: seen.since_s)
-            self._foreign(name, last, None, f"one of the processes {numbers} of another namespace", None)
+            self._foreign(
+                name, last, None, f"one of the processes {numbers} of another namespace", None
+            )
 
     def _kin(self, pid: int) -> UserKind:
         """Whose a process is. "ending": it has no memory any more, so its environment is gone, too."""
@@ -185,13 +198,18 @@ class GpuUsers:
         """The run's own programs, looked for once a look at most, and only where something has to be told from them."""
         if self._own is None:
             family = orphans.find(self._run_id, self._root)
-            self._own = _Own(bool(family), sum(pid not in listed and self._holds_cuda(pid) for pid in family))
+            self._own = _Own(
+                bool(family), sum(pid not in listed and self._holds_cuda(pid) for pid in family)
+            )
         return self._own
 
     def _holds_cuda(self, pid: int) -> bool:
         """Whether a process of ours has CUDA's device node open; one that may not be asked may have."""
         try:
-            return any(str(link.readlink()) == CUDA_NODE for link in (self._proc / str(pid) / "fd").iterdir())
+            return any(
+                str(link.readlink()) == CUDA_NODE
+                for link in (self._proc / str(pid) / "fd").iterdir()
+            )
         except FileNotFoundError:  # it ended, or closed that file meanwhile
             return False
         except OSError:
@@ -200,7 +218,13 @@ class GpuUsers:
     # --- memory that no listed process holds ---
 
     def _memory(
-        self, name: str, gpu: _Gpu, users: Users, used_bytes: int | None, now: float, listed: set[int]
+        self,
+        name: str,
+        gpu: _Gpu,
+        users: Users,
+        used_bytes: int | None,
+        now: float,
+        listed: set[int],
     ) -> Iterator[None]:
         """Judge the memory in use that no process is listed for, against what it was at the start; gives None while it is somebody's.
 
@@ -211,7 +235,9 @@ class GpuUsers:
         if used_bytes is None or len(known) < len(held):
             gpu.grown_s = None
         else:
-            free = max(0, used_bytes - sum(known))  # memory that two programs share is listed for both
+            free = max(
+                0, used_bytes - sum(known)
+            )  # memory that two programs share is listed for both
             gpu.start_bytes = free if gpu.start_bytes is None else gpu.start_bytes
             grown = free - gpu.start_bytes
             if grown < GROWN_BYTES:
@@ -230,14 +256,20 @@ class GpuUsers:
 
     # --- what is written down ---
 
-    def _foreign(self, gpu: str, seen: _Seen, pid: int | None, command: str | None, memory_bytes: int | None) -> None:
+    def _foreign(
+        self, gpu: str, seen: _Seen, pid: int | None, command: str | None, memory_bytes: int | None
+    ) -> None:
         if seen.told is None:
             seen.told = ForeignProcess(gpu, seen.since_s, pid, command, memory_bytes)
             self._record(seen.told)
 
     def _report_ended(self, seen: _Seen, now: float) -> None:
         if (one := seen.told) is not None:
-            self._record(ForeignProcess(one.component, one.since_s, one.pid, one.command, one.memory_bytes, now))
+            self._record(
+                ForeignProcess(
+                    one.component, one.since_s, one.pid, one.command, one.memory_bytes, now
+                )
+            )
 
     def _record(self, record: ForeignProcess) -> None:
         if self._written == MAX_RECORDS:

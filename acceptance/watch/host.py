@@ -53,7 +53,9 @@ class HostWatch:
     Raises JournalError when its segments cannot be begun.
     """
 
-    def __init__(self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[WatchTarget] = ()) -> None:
+    def __init__(
+        self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[WatchTarget] = ()
+    ) -> None:
         self._trouble: str | None = None
         self.kernel_log_after: int | None = None
         self._sensors = Sensors.find(root)
@@ -93,14 +95,20 @@ class HostWatch:
         return last
 
     def _keep(
-        self, values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+        self,
+        values: dict[str, float],
+        span_s: float,
+        low: dict[str, float] | None,
+        high: dict[str, float] | None,
     ) -> None:
         self._samples.write(Sample(values, span_s, low, high))
         self._samples.sync()
 
     def _run(self) -> None:
         # Until it has come to its end: a thread that dies says so to nobody else.
-        self._trouble = "the watch over sensors and kernel log died of an error of its own: please report it"
+        self._trouble = (
+            "the watch over sensors and kernel log died of an error of its own: please report it"
+        )
         try:
             while not self._over.wait(PERIOD_S):
                 self._sample(last=False)

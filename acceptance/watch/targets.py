@@ -40,7 +40,9 @@ def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
         if twice := [value for value, count in counts.items() if count > 1]:
-            raise WatchError(f"two GPUs have the same {name} {twice[0]}: nobody could say which of them is watched")
+            raise WatchError(
+                f"two GPUs have the same {name} {twice[0]}: nobody could say which of them is watched"
+            )
     return tuple(_find(nvml, gpu) for gpu in gpus)
 
 
@@ -53,5 +55,7 @@ def _find(nvml: Any, gpu: WatchTarget) -> AttachedGpu:
         return AttachedGpu(gpu, handle, Sampler.find(nvml, handle))
     except nvml.NVMLError as refusal:
         if refusal.value not in LOST:
-            raise WatchError(f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}") from refusal
+            raise WatchError(
+                f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}"
+            ) from refusal
         return AttachedGpu(gpu, None, None, refusal)

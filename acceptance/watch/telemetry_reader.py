@@ -44,7 +44,11 @@ class GpuTelemetry:
             self._read()
             points = self._collector.points.get(gpu, [])
         place = bisect_left(points, boot_s, key=lambda point: point.boot_s)
-        near = [point for point in points[max(0, place - 1) : place + 1] if _away_s(point, boot_s) <= _reach_s(point)]
+        near = [
+            point
+            for point in points[max(0, place - 1) : place + 1]
+            if _away_s(point, boot_s) <= _reach_s(point)
+        ]
         if not near:
             return None
         values = min(near, key=lambda point: _away_s(point, boot_s)).values

@@ -55,23 +55,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     table = score.Score(tuple(results))
     print("\n".join(table.lines()))
     for entry in stale:
-        print(f"stale: {entry.path}: {entry.line}: {entry.change}: no mutation is like this any more")
+        print(
+            f"stale: {entry.path}: {entry.line}: {entry.change}: no mutation is like this any more"
+        )
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / RECORD).write_text(json.dumps(table.to_json_object(), indent=1) + "\n", encoding="utf-8")
+        (options.out / RECORD).write_text(
+            json.dumps(table.to_json_object(), indent=1) + "\n", encoding="utf-8"
+        )
     return 1 if table.missed or table.wrong or stale else 0
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m selftest.mutation", description=__doc__)
     many = parser.add_mutually_exclusive_group()
-    many.add_argument("--sample", type=int, metavar="N", help="so many, spread over everything; always the same ones")
+    many.add_argument(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="so many, spread over everything; always the same ones",
+    )
     many.add_argument("--all", action="store_true", help="every mutation (the default)")
-    parser.add_argument("--held", action="store_true", help="all but the modules that have not been mutated whole yet")
-    parser.add_argument("--only", action="append", metavar="PATH", help="modules and tables whose path holds this")
+    parser.add_argument(
+        "--held",
+        action="store_true",
+        help="all but the modules that have not been mutated whole yet",
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="PATH", help="modules and tables whose path holds this"
+    )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"where {RECORD} goes")
-    parser.add_argument("--again", type=Path, metavar="FOLDER", help=f"only what nobody noticed by the {RECORD} there")
+    parser.add_argument(
+        "--again",
+        type=Path,
+        metavar="FOLDER",
+        help=f"only what nobody noticed by the {RECORD} there",
+    )
     return parser.parse_args(argv)
 
 

@@ -66,7 +66,9 @@ def _result(job: Job | TableJob, by: str, known: Known) -> Result:
     return Result(path, job.mutation.line, text, rule, change, by, known.why(path, text, change))
 
 
-def try_code(root: Path, scratch: Path, jobs: Sequence[Job], known: Known, at_a_time: int) -> list[Result]:
+def try_code(
+    root: Path, scratch: Path, jobs: Sequence[Job], known: Known, at_a_time: int
+) -> list[Result]:
     """Try mutations of code. Raises NotGreen. Not to be called where anything of rigproof was imported."""
     if not jobs:
         return []
@@ -97,7 +99,9 @@ def _stages(
     """Each mutation as its last stage ends, or the stage that notices it."""
 
     def go(queue: deque[Job], limit_s: Callable[[Job], float]) -> Iterator[runner.Tried]:
-        return runner.run(queue, lambda job: start(runner.task(root, job)), at_a_time, limit_s, scratch)
+        return runner.run(
+            queue, lambda job: start(runner.task(root, job)), at_a_time, limit_s, scratch
+        )
 
     took: dict[tuple[str, ...], float] = {}
     stages = sorted({stage for job in jobs for stage in job.subject.stages})
@@ -119,11 +123,17 @@ def _stages(
             print(f"NOT noticed: {result}", file=sys.stderr, flush=True)
         if time.monotonic() - told > TELL_EVERY_S:
             told = time.monotonic()
-            print(f"[{told - began:.0f} s] {done} of {len(jobs)}, {missed} not noticed", file=sys.stderr, flush=True)
+            print(
+                f"[{told - began:.0f} s] {done} of {len(jobs)}, {missed} not noticed",
+                file=sys.stderr,
+                flush=True,
+            )
         yield result
 
 
-def try_tables(root: Path, scratch: Path, jobs: Sequence[TableJob], known: Known, at_a_time: int) -> list[Result]:
+def try_tables(
+    root: Path, scratch: Path, jobs: Sequence[TableJob], known: Known, at_a_time: int
+) -> list[Result]:
     """Try mutations of tables. Raises NotGreen. This process may not try mutations of code afterwards."""
     if not jobs:
         return []

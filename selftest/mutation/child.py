@@ -84,7 +84,9 @@ class Task:
 class _Fork:
     """The plugin: in the first process it hands pytest to `drive`; in a fork it says through its pipe which test noticed."""
 
-    def __init__(self, scratch: Path, drive: Callable[[Callable[[Task], tuple[int, int]]], None]) -> None:
+    def __init__(
+        self, scratch: Path, drive: Callable[[Callable[[Task], tuple[int, int]]], None]
+    ) -> None:
         self.scratch = scratch
         self.drive = drive
         self.session: Any = None
@@ -166,7 +168,11 @@ class _Fork:
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """The end: in a fork, with nothing said before, nobody noticed."""
         if self.pipe is not None:
-            self._say("" if session.testscollected and exitstatus == 0 else f"(pytest ended with {int(exitstatus)})")
+            self._say(
+                ""
+                if session.testscollected and exitstatus == 0
+                else f"(pytest ended with {int(exitstatus)})"
+            )
 
     def _say(self, who: str) -> NoReturn:
         assert self.pipe is not None
@@ -179,6 +185,10 @@ class _Go(BaseException):
     """In a fork: leave the driver, go on with pytest."""
 
 
-def host(root: Path, scratch: Path, drive: Callable[[Callable[[Task], tuple[int, int]]], None]) -> None:
+def host(
+    root: Path, scratch: Path, drive: Callable[[Callable[[Task], tuple[int, int]]], None]
+) -> None:
     """Start pytest and call `drive` with what starts a fork of it."""
-    pytest.main([*_ARGUMENTS, f"--rootdir={root}", f"-c{root / 'tox.ini'}"], plugins=[_Fork(scratch, drive)])
+    pytest.main(
+        [*_ARGUMENTS, f"--rootdir={root}", f"-c{root / 'tox.ini'}"], plugins=[_Fork(scratch, drive)]
+    )

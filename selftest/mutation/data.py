@@ -15,7 +15,9 @@ _LOOSENED = 10.0
 # Limits of an architecture: shares of the peak, several on a line.
 _SHARES = re.compile(r"^(?:short|sustained) = \{|^copy = ")
 _SHARE = re.compile(r"(?P<key>\w+) = (?P<value>0?\.\d+)")
-_WEIGHT = re.compile(r'^(?P<before>severity = |\d+ = )"(?P<word>fatal|error|warning|info)"(?P<rest>.*)$')
+_WEIGHT = re.compile(
+    r'^(?P<before>severity = |\d+ = )"(?P<word>fatal|error|warning|info)"(?P<rest>.*)$'
+)
 _FLAG = re.compile(r"^(?P<key>hardware|by_text) = (?P<value>true|false)$")
 _CODE = re.compile(r"\b\d{5}\b(?:, |,)?")
 
@@ -35,7 +37,9 @@ def limit_mutations(text: str) -> Iterator[DataMutation]:
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if line == "[[limit]]":
-            end = next((n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines))
+            end = next(
+                (n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines)
+            )
             name = next((one for one in lines[number:end] if one.startswith("measurement")), "")
             yield _without(lines, number, end, name)
         elif bound := _BOUND.match(line):
@@ -67,13 +71,22 @@ def weight_mutations(text: str) -> Iterator[DataMutation]:
             word = "fatal" if weight["word"] == "info" else "info"
             yield _edit(lines, number, f'{weight["before"]}"{word}"{weight["rest"]}')
         elif flag := _FLAG.match(line):
-            yield _edit(lines, number, f"{flag['key']} = {'false' if flag['value'] == 'true' else 'true'}")
+            yield _edit(
+                lines, number, f"{flag['key']} = {'false' if flag['value'] == 'true' else 'true'}"
+            )
         elif line.startswith("[[message]]") or re.match(r"\[s?xid\.\d+\]", line):
-            end = next((n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines))
+            end = next(
+                (n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines)
+            )
             yield _without(lines, number, end, line)
         elif line.startswith("codes = [") or re.match(r"^    \d{5},", line):
             for code in _CODE.finditer(line):
-                yield _edit(lines, number, line[: code.start()] + line[code.end() :], f"{code[0].strip(', ')} -> gone")
+                yield _edit(
+                    lines,
+                    number,
+                    line[: code.start()] + line[code.end() :],
+                    f"{code[0].strip(', ')} -> gone",
+                )
         elif re.match(r"^(?:count|seconds) = ", line):
             key, _, value = line.partition(" = ")
             yield _edit(lines, number, f"{key} = {float(value) * _LOOSENED:g}")
@@ -81,7 +94,9 @@ def weight_mutations(text: str) -> Iterator[DataMutation]:
 
 def _edit(lines: list[str], number: int, new: str, change: str = "") -> DataMutation:
     told = change or f"{lines[number]} -> {new or 'gone'}"
-    return DataMutation(number + 1, lines[number], told, "\n".join([*lines[:number], new, *lines[number + 1 :]]))
+    return DataMutation(
+        number + 1, lines[number], told, "\n".join([*lines[:number], new, *lines[number + 1 :]])
+    )
 
 
 def _without(lines: list[str], begin: int, end: int, name: str) -> DataMutation:

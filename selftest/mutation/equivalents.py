@@ -39,11 +39,17 @@ class Known:
                 return entry.why
         return None
 
-    def stale(self, found: Iterable[tuple[str, str, str]], paths: Iterable[str]) -> list[Equivalent]:
+    def stale(
+        self, found: Iterable[tuple[str, str, str]], paths: Iterable[str]
+    ) -> list[Equivalent]:
         """The entries of these modules that no mutation (path, line's text, change) matches any more."""
         there = set(found)
         of = set(paths)
-        return [one for one in self.entries if one.path in of and (one.path, one.line, one.change) not in there]
+        return [
+            one
+            for one in self.entries
+            if one.path in of and (one.path, one.line, one.change) not in there
+        ]
 
 
 def read(file: Path) -> Known:
@@ -56,7 +62,9 @@ def read(file: Path) -> Known:
     for one in entries:
         key = (one.path, one.line, one.change)
         if len(one.why.split()) < 4:
-            raise ListError(f"{file.name}: {one.path}: {one.change}: say in a sentence why nobody can tell")
+            raise ListError(
+                f"{file.name}: {one.path}: {one.change}: say in a sentence why nobody can tell"
+            )
         if key in seen:
             raise ListError(f"{file.name}: {one.path}: {one.change}: stands twice")
         seen.add(key)

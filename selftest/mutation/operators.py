@@ -31,7 +31,9 @@ class Place:
 
     def in_module_table(self) -> bool:
         """Whether the node is, or lies in, what is assigned to a name of the module."""
-        return not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda) for node in self.above)
+        return not any(
+            isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda) for node in self.above
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,19 @@ def nodes(tree: ast.Module) -> Iterator[tuple[ast.AST, Place]]:
 
 
 def _spared(node: ast.AST) -> bool:
-    if isinstance(node, ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom | ast.expr_context | ast.operator):
+    if isinstance(
+        node,
+        ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom | ast.expr_context | ast.operator,
+    ):
         return True
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, ast.Name) and node.value.id == "Literal"
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def mutations(source: str, words: Mapping[str, str], only: frozenset[str] | None = None) -> tuple[Mutation, ...]:
+def mutations(
+    source: str, words: Mapping[str, str], only: frozenset[str] | None = None
+) -> tuple[Mutation, ...]:
     """Every mutation of a source, by its place. `words` are outcomes and what each is replaced by; `only` names the rules to apply."""
     lines = source.splitlines()
     found: list[Mutation] = []
@@ -93,14 +100,22 @@ def mutations(source: str, words: Mapping[str, str], only: frozenset[str] | None
                 before, after = _shown(node, new)
                 if before != after:
                     times[line, before, after] += 1
-                    if times[line, before, after] > 1:  # the same change again on the same line, further right
+                    if (
+                        times[line, before, after] > 1
+                    ):  # the same change again on the same line, further right
                         after = f"{after} ({times[line, before, after]})"
-                    found.append(Mutation(name, number, line, lines[line - 1].strip(), before, after, new))
+                    found.append(
+                        Mutation(name, number, line, lines[line - 1].strip(), before, after, new)
+                    )
     return tuple(found)
 
 
 def _line(node: ast.AST, place: Place) -> int:
-    return next(one.lineno for one in (node, *place.above) if isinstance(one, ast.expr | ast.stmt | ast.keyword))
+    return next(
+        one.lineno
+        for one in (node, *place.above)
+        if isinstance(one, ast.expr | ast.stmt | ast.keyword)
+    )
 
 
 def _shown(node: ast.AST, new: ast.AST) -> tuple[str, str]:
@@ -108,7 +123,9 @@ def _shown(node: ast.AST, new: ast.AST) -> tuple[str, str]:
     if isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List) and isinstance(new, type(node)):
         entries, left = _entries(node), _entries(new)
         if len(left) < len(entries):
-            gone = next(place for place, entry in enumerate(entries) if left[place : place + 1] != [entry])
+            gone = next(
+                place for place, entry in enumerate(entries) if left[place : place + 1] != [entry]
+            )
             return entries[gone], "gone"
     return ast.unparse(node), ast.unparse(new)
 
@@ -116,14 +133,18 @@ def _shown(node: ast.AST, new: ast.AST) -> tuple[str, str]:
 def _entries(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Dict):
         keys = [ast.unparse(key) if key else "**" for key in node.keys]
-        return [f"{key}: {ast.unparse(value)}" for key, value in zip(keys, node.values, strict=True)]
+        return [
+            f"{key}: {ast.unparse(value)}" for key, value in zip(keys, node.values, strict=True)
+        ]
     return [ast.unparse(one) for one in getattr(node, "elts", ())]
 
 
 def apply(source: str, mutation: Mutation) -> ast.Module:
     """The source's tree with one node replaced."""
     tree = ast.parse(source)
-    node, place = next(found for number, found in enumerate(nodes(tree)) if number == mutation.number)
+    node, place = next(
+        found for number, found in enumerate(nodes(tree)) if number == mutation.number
+    )
     held = getattr(place.parent, place.field)
     new = ast.copy_location(copy.deepcopy(mutation.new), node)
     if isinstance(held, list):

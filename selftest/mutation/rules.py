@@ -50,7 +50,9 @@ CONDITIONS = ("test", "ifs")  # the fields of if, while, conditional expressions
 _DECIDES = (ast.Compare, ast.BoolOp)
 
 
-def compared(node: ast.AST, _parent: ast.AST, field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def compared(
+    node: ast.AST, _parent: ast.AST, field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A comparison turned round, and one that takes the bound in or leaves it out.
 
     A whole condition is not turned round: it is forced both ways, and what notices that notices this.
@@ -64,7 +66,9 @@ def compared(node: ast.AST, _parent: ast.AST, field: str, _table: bool, _words: 
                 yield new
 
 
-def joined(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def joined(
+    node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """`and` for `or`, and back."""
     if isinstance(node, ast.BoolOp):
         new = copy.deepcopy(node)
@@ -72,7 +76,9 @@ def joined(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: W
         yield new
 
 
-def negated(node: ast.AST, parent: ast.AST, field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def negated(
+    node: ast.AST, parent: ast.AST, field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A `not` taken away, or added to a part of an `and` or `or` that is no comparison: those, and whole conditions, see above."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         if field not in CONDITIONS:
@@ -85,14 +91,18 @@ def negated(node: ast.AST, parent: ast.AST, field: str, _table: bool, _words: Wo
         yield ast.UnaryOp(ast.Not(), copy.deepcopy(node))
 
 
-def forced(node: ast.AST, _parent: ast.AST, field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def forced(
+    node: ast.AST, _parent: ast.AST, field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A condition that is always true, and one that never is."""
     if isinstance(node, ast.expr) and field in CONDITIONS and not isinstance(node, ast.Constant):
         yield ast.Constant(True)
         yield ast.Constant(False)
 
 
-def silenced(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def silenced(
+    node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A statement that refuses or reports, taken away."""
     if isinstance(node, ast.Raise | ast.AugAssign):
         yield ast.Pass()
@@ -108,22 +118,32 @@ def silenced(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words:
         yield ast.Pass()
 
 
-def spoken(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, words: Words) -> Iterator[ast.AST]:
+def spoken(
+    node: ast.AST, _parent: ast.AST, _field: str, _table: bool, words: Words
+) -> Iterator[ast.AST]:
     """An outcome's word replaced by a better one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in words:
         yield ast.Constant(words[node.value])
 
 
-def numbered(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def numbered(
+    node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A number made larger (whole ones by one, others doubled), and zero."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    ):
         value = node.value
         yield ast.Constant(value + 1 if isinstance(value, int) else value * 2 or 1.0)
         if value not in (0, 0.0):
             yield ast.Constant(0 if isinstance(value, int) else 0.0)
 
 
-def counted(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def counted(
+    node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A sum that is a difference, a product that is a quotient, and the like."""
     if isinstance(node, ast.BinOp) and type(node.op) in _COUNTED:
         if isinstance(node.left, ast.JoinedStr) or isinstance(node.right, ast.JoinedStr):
@@ -133,7 +153,9 @@ def counted(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: 
         yield new
 
 
-def chosen(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words) -> Iterator[ast.AST]:
+def chosen(
+    node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """The smallest for the largest, any for all, and back."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SWAPPED:
         new = copy.deepcopy(node)
@@ -141,14 +163,20 @@ def chosen(node: ast.AST, _parent: ast.AST, _field: str, _table: bool, _words: W
         yield new
 
 
-def shortened(node: ast.AST, parent: ast.AST, field: str, table: bool, _words: Words) -> Iterator[ast.AST]:
+def shortened(
+    node: ast.AST, parent: ast.AST, field: str, table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A table that lacks one of its entries: mappings anywhere, sets and rows where a name of the module is given them."""
     if isinstance(node, ast.Dict) and len(node.keys) > 0:
         for index in range(len(node.keys)):
             new = copy.deepcopy(node)
             del new.keys[index], new.values[index]
             yield new
-    elif isinstance(node, ast.Set | ast.Tuple | ast.List) and table and field not in ("targets", "slice"):
+    elif (
+        isinstance(node, ast.Set | ast.Tuple | ast.List)
+        and table
+        and field not in ("targets", "slice")
+    ):
         if isinstance(parent, ast.Subscript) or isinstance(getattr(node, "ctx", None), ast.Store):
             return
         for index in range(len(node.elts)):
@@ -158,7 +186,9 @@ def shortened(node: ast.AST, parent: ast.AST, field: str, table: bool, _words: W
                 yield shorter
 
 
-def exchanged(node: ast.AST, _parent: ast.AST, _field: str, table: bool, _words: Words) -> Iterator[ast.AST]:
+def exchanged(
+    node: ast.AST, _parent: ast.AST, _field: str, table: bool, _words: Words
+) -> Iterator[ast.AST]:
     """A table in which two neighbours have each other's value. What is spread into it by `**` is no entry."""
     if isinstance(node, ast.Dict) and table:
         for index in range(len(node.values) - 1):
@@ -171,5 +201,17 @@ def exchanged(node: ast.AST, _parent: ast.AST, _field: str, table: bool, _words:
 
 RULES: dict[str, Rule] = {
     rule.__name__: rule
-    for rule in (compared, joined, negated, forced, silenced, spoken, numbered, counted, chosen, shortened, exchanged)
+    for rule in (
+        compared,
+        joined,
+        negated,
+        forced,
+        silenced,
+        spoken,
+        numbered,
+        counted,
+        chosen,
+        shortened,
+        exchanged,
+    )
 }

@@ -89,7 +89,9 @@ def task(root: Path, job: Job) -> child.Task:
         return child.Task(subject.stages[job.stage])
 
     def mutated() -> child.Served:
-        return child.Served(subject.module, root / subject.path, operators.apply(job.source, mutation))
+        return child.Served(
+            subject.module, root / subject.path, operators.apply(job.source, mutation)
+        )
 
     return child.Task(subject.stages[job.stage], mutated)
 
@@ -116,7 +118,9 @@ def run(
         for pipe in ready:
             said = os.read(pipe, 4096).decode()
             # Nothing said: it died, which no sound module does to its tests.
-            yield _end(running.pop(pipe), said.removeprefix("=").strip() if said else "(died)", scratch)
+            yield _end(
+                running.pop(pipe), said.removeprefix("=").strip() if said else "(died)", scratch
+            )
         now = time.monotonic()
         for late in [one for one in running.values() if one.until <= now]:
             yield _end(running.pop(late.pipe), HANGS, scratch)

@@ -209,6 +209,16 @@ SUBJECTS: tuple[Subject, ...] = (
     *_subjects(_DECIDE, rules.OUTCOMES, _DECISIONS),
     *_subjects(_READ, rules.OUTCOMES, _REFUSALS),
     *_subjects(_WEIGH, rules.SEVERITIES, None),
-    Subject("acceptance/resources.py", (("tests/machine/test_data_file.py",),), rules.OUTCOMES, _DECISIONS),
-    Subject("acceptance/suites/watch.py", (("tests/suites/test_watch_suite.py",),), rules.OUTCOMES, _BITS),
+    Subject(
+        "acceptance/resources.py",
+        (("tests/machine/test_data_file.py",),),
+        rules.OUTCOMES,
+        _DECISIONS,
+    ),
+    Subject(
+        "acceptance/suites/watch.py",
+        (("tests/suites/test_watch_suite.py",),),
+        rules.OUTCOMES,
+        _BITS,
+    ),
 )

@@ -49,7 +49,14 @@ def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
             shutil.copytree(file.parent, place)
         (place / file.name).write_text(text, encoding="utf-8")
         try:
-            return str(next(severity_book.problems(place) if events else limit_book.problems(place / file.name), ""))
+            return str(
+                next(
+                    severity_book.problems(place)
+                    if events
+                    else limit_book.problems(place / file.name),
+                    "",
+                )
+            )
         except (KeyError, TypeError, ValueError) as broken:  # a table that cannot even be read
             return f"{type(broken).__name__}: {broken}"
         finally:

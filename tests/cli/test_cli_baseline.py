@@ -60,11 +60,26 @@ def test_accept_again_and_replace(call: Call, out: Path) -> None:
         ),
         (["accept", "nowhere"], 2, ["nowhere: holds no run"]),
         (["accept"], 2, ["RUN", "`rigproof baseline accept --help`"]),
-        (["show"], 2, ["reports/history", "there is no baseline of this machine", "rigproof baseline accept RUN"]),
+        (
+            ["show"],
+            2,
+            [
+                "reports/history",
+                "there is no baseline of this machine",
+                "rigproof baseline accept RUN",
+            ],
+        ),
         ([], 2, ["WHAT"]),
         (["forget"], 2, ["'forget'"]),
     ],
-    ids=["a run that failed", "no run", "nothing given", "nothing to show", "nothing said", "unknown"],
+    ids=[
+        "a run that failed",
+        "no run",
+        "nothing given",
+        "nothing to show",
+        "nothing said",
+        "unknown",
+    ],
 )
 def test_mistakes(call: Call, out: Path, arguments: list[str], code: int, words: list[str]) -> None:
     found, told, err = call("baseline", *arguments)
@@ -80,7 +95,9 @@ def test_a_baseline_that_was_changed_is_3(call: Call, out: Path) -> None:
     for arguments in (["show"], ["show", "--json"], ["accept", "reports/two"]):
         code, told, err = call("baseline", *arguments)
         assert (code, told) == (3, "")
-        assert_one_sentence(err, "baseline.json: is not what was sealed", "put a copy of it back", "--replace")
+        assert_one_sentence(
+            err, "baseline.json: is not what was sealed", "put a copy of it back", "--replace"
+        )
 
 
 def test_show(call: Call, out: Path) -> None:
@@ -108,7 +125,9 @@ def test_show_as_json(call: Call, out: Path) -> None:
 
 def test_text_from_outside_reaches_the_screen_tame(call: Call, out: Path) -> None:
     journal = out / "one/journal.jsonl"
-    journal.write_text(journal.read_text().replace('"name":"NVIDIA H200"', '"name":"\\u001b[31mH200[/]\\u202e"'))
+    journal.write_text(
+        journal.read_text().replace('"name":"NVIDIA H200"', '"name":"\\u001b[31mH200[/]\\u202e"')
+    )
     call("baseline", "accept", "reports/one")
     for arguments in (["show"], ["show", "--json"]):
         told = call("baseline", *arguments)[1]
@@ -145,6 +164,8 @@ def test_recorded_runs(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_without_a_machine_file_it_says_so(call: Call, out: Path) -> None:
     journal = out / "one/journal.jsonl"
-    journal.write_text(journal.read_text().replace('"inventory_declared":true', '"inventory_declared":false'))
+    journal.write_text(
+        journal.read_text().replace('"inventory_declared":true', '"inventory_declared":false')
+    )
     told = call("baseline", "accept", "reports/one")[1]
     assert "no machine file said what should be in it" in told

@@ -36,7 +36,9 @@ def test_worse_is_1_and_the_other_way_round_0(call: Call, folders: tuple[str, st
     assert "200 (+11.1 %)" in out
 
 
-def test_the_page_is_written_and_its_place_told(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+def test_the_page_is_written_and_its_place_told(
+    call: Call, folders: tuple[str, str], tmp_path: Path
+) -> None:
     code, out, _ = call("compare", *folders, "--page", "page.html", "--all")
     assert (code, out.splitlines()[-1]) == (1, "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -70,7 +72,9 @@ def test_what_is_no_run(call: Call, folders: tuple[str, str], tmp_path: Path) ->
     assert_one_sentence(err, "empty: holds no run", "give the folder of one run")
 
 
-def test_a_run_without_a_plan_or_damaged_is_3(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+def test_a_run_without_a_plan_or_damaged_is_3(
+    call: Call, folders: tuple[str, str], tmp_path: Path
+) -> None:
     write_segment(tmp_path / "bare/journal.jsonl", [], machine_root(tmp_path / "root"))
     code, _, err = call("compare", "one", "bare")
     assert code == 3
@@ -82,15 +86,23 @@ def test_a_run_without_a_plan_or_damaged_is_3(call: Call, folders: tuple[str, st
     assert_one_sentence(err, "two/journal.jsonl, line 2", "restore it from a copy")
 
 
-def test_a_run_of_a_newer_format_names_file_and_cure(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+def test_a_run_of_a_newer_format_names_file_and_cure(
+    call: Call, folders: tuple[str, str], tmp_path: Path
+) -> None:
     journal = tmp_path / "two/journal.jsonl"
-    journal.write_text(journal.read_text().replace('"rigproof_journal":1', '"rigproof_journal":9', 1))
+    journal.write_text(
+        journal.read_text().replace('"rigproof_journal":1', '"rigproof_journal":9', 1)
+    )
     code, _, err = call("compare", "one", "two")
     assert code == 3
-    assert_one_sentence(err, "two/journal.jsonl, line 1: written in format 9", "install a newer rigproof")
+    assert_one_sentence(
+        err, "two/journal.jsonl, line 1: written in format 9", "install a newer rigproof"
+    )
 
 
-def test_comparing_writes_nothing_into_the_runs(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+def test_comparing_writes_nothing_into_the_runs(
+    call: Call, folders: tuple[str, str], tmp_path: Path
+) -> None:
     call("compare", *folders)
     for name in folders:
         assert [path.name for path in (tmp_path / name).iterdir()] == ["journal.jsonl"]

@@ -22,7 +22,8 @@ from acceptance.run import lock
 __all__ = ["call"]  # a fixture
 
 PLAN = journals.plan(
-    journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")), profile="nightly"
+    journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")),
+    profile="nightly",
 )
 
 
@@ -30,7 +31,9 @@ PLAN = journals.plan(
 def this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runs are of this machine, and its lock is one of its own."""
     own = clock.machine_id
-    monkeypatch.setattr(clock, "machine_id", lambda root=Path("/"): MACHINE if root == Path("/") else own(root))
+    monkeypatch.setattr(
+        clock, "machine_id", lambda root=Path("/"): MACHINE if root == Path("/") else own(root)
+    )
     monkeypatch.setattr(lock, "NAME", str(tmp_path / "rigproof.lock"))
 
 
@@ -40,8 +43,13 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     out = tmp_path / "reports"
     for number in range(4):
         with monkeypatch.context() as patched:
-            patched.setattr(clock, "utc", lambda number=number: f"2026-01-0{number + 1}T02:00:00.000Z")
-            values = {("copy_h2d", "gpu0"): 150.0 + number, ("copy_h2d", "gpu1"): 120.0 if number == 3 else 150.0}
+            patched.setattr(
+                clock, "utc", lambda number=number: f"2026-01-0{number + 1}T02:00:00.000Z"
+            )
+            values = {
+                ("copy_h2d", "gpu0"): 150.0 + number,
+                ("copy_h2d", "gpu1"): 120.0 if number == 3 else 150.0,
+            }
             write_run(out, f"run-{number}", values, plan=PLAN)
     return out
 
@@ -68,7 +76,9 @@ def test_one_measurement_and_component_by_pattern(call: Call, out: Path) -> None
     assert "shown are the last 2 nights" in text
     code, _, err = call("history", "copy_h2")
     assert code == 2
-    assert_one_sentence(err, "no night has a value of copy_h2 (there is copy_h2d)", "`rigproof history` lists all")
+    assert_one_sentence(
+        err, "no night has a value of copy_h2 (there is copy_h2d)", "`rigproof history` lists all"
+    )
     code, _, err = call("history", "copy_h2d", "--component", "zzz")
     assert code == 2
     assert_one_sentence(err, "no night has a value of copy_h2d on zzz:")
@@ -95,7 +105,9 @@ def test_every_value_for_other_programs(call: Call, out: Path) -> None:
         "check": "link.copy", "measurement": "copy_h2d", "component": "gpu1", "serial": "", "unit": "GB/s", "value": "120.0",
         "again": "", "outside": "0", "unsteady": "0", "failed": "0",
     }  # fmt: skip
-    code, text, _ = call("history", "copy_h2d", "--component", "gpu0", "--nights", "2", "--export", "jsonl")
+    code, text, _ = call(
+        "history", "copy_h2d", "--component", "gpu0", "--nights", "2", "--export", "jsonl"
+    )
     told = [json.loads(line) for line in text.splitlines()]
     assert [(one["run_id"], one["value"], one["again"], one["outside"]) for one in told] == [
         ("run-2", 152.0, None, False),
@@ -137,7 +149,9 @@ def test_the_baseline_is_never_pruned(call: Call, out: Path) -> None:
     assert sorted(path.name for path in out.glob("run-*")) == ["run-0", "run-3"]
 
 
-def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(call: Call, out: Path) -> None:
+def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(
+    call: Call, out: Path
+) -> None:
     location.folder(out, MACHINE).mkdir(parents=True)
     (location.folder(out, MACHINE) / "baseline.json").write_text("{}")
     code, _, err = call("history", "--prune", "--keep-gib", "0")
@@ -149,7 +163,9 @@ def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(call: Call
     assert "baseline.json" in text.splitlines()[0]
 
 
-def test_nothing_is_pruned_while_a_run_goes(call: Call, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_pruned_while_a_run_goes(
+    call: Call, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     with lock.MachineLock():
         for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
@@ -164,7 +180,10 @@ def test_made_anew(call: Call, out: Path) -> None:
     shutil.rmtree(out / "run-1")
     code, text, err = call("history", "--rebuild")
     assert (code, err) == (0, "")
-    assert "the history was made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-" in text
+    assert (
+        "the history was made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-"
+        in text
+    )
     assert call("history", "--export", "jsonl")[1] == before
 
 
@@ -173,7 +192,10 @@ def test_a_damaged_history_is_said_and_made_anew(call: Call, out: Path) -> None:
     location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
     code, text, err = call("history")
     assert (code, err) == (0, "")
-    assert "is damaged (file is not a database): the history was made anew, with 4 nights" in text.splitlines()[0]
+    assert (
+        "is damaged (file is not a database): the history was made anew, with 4 nights"
+        in text.splitlines()[0]
+    )
     assert "4 nights recorded" in text
 
 
@@ -182,31 +204,41 @@ def test_a_newer_history_is_said(call: Call, out: Path) -> None:
         store.connection.execute("PRAGMA user_version = 9")
     code, text, err = call("history")
     assert (code, text) == (3, "")
-    assert_one_sentence(err, "is of version 9, newer than this rigproof knows (2): install that newer rigproof")
+    assert_one_sentence(
+        err, "is of version 9, newer than this rigproof knows (2): install that newer rigproof"
+    )
 
 
 def test_another_machine_in_the_same_folder(call: Call, out: Path) -> None:
     with Store.open(location.database(out, "machine-2")) as store:
         store.add(night(1))
-    assert "other machines with a history here: machine-2 (--machine-id shows one)" in call("history")[1]
+    assert (
+        "other machines with a history here: machine-2 (--machine-id shows one)"
+        in call("history")[1]
+    )
     code, text, _ = call("history", "--machine-id", "machine-2")
     assert code == 0
     assert text.splitlines()[0] == "machine machine-2: 1 night recorded"
     for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
         code, _, err = call("history", "--machine-id", "machine-2", *action)
         assert code == 2
-        assert_one_sentence(err, "the history of machine-2 is another machine's: start this on that machine")
+        assert_one_sentence(
+            err, "the history of machine-2 is another machine's: start this on that machine"
+        )
     code, _, err = call("history", "--machine-id", "machine-3")
     assert code == 2
     assert_one_sentence(
-        err, "reports: holds no history of machine-3 (there is one of machine-1, machine-2: --machine-id shows it)"
+        err,
+        "reports: holds no history of machine-3 (there is one of machine-1, machine-2: --machine-id shows it)",
     )
 
 
 def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     code, _, err = call("history")
     assert code == 2
-    assert_one_sentence(err, "reports: holds no history of machine-1: give the folder of its runs with --out")
+    assert_one_sentence(
+        err, "reports: holds no history of machine-1: give the folder of its runs with --out"
+    )
     assert not (tmp_path / "reports").exists()
     assert call("history", "--rebuild")[0] == 2
 

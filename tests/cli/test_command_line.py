@@ -31,7 +31,9 @@ RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Call:
     """Runs the command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -110,7 +112,10 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
     [
         ([], ["VERB", "`rigproof --help`"]),
         (["acept"], ["'acept'", "accept", "`rigproof --help`"]),
-        (["accept", "--burn", "soon"], ["--burn", "'soon'", "1 to 2592000", "`rigproof accept --help`"]),
+        (
+            ["accept", "--burn", "soon"],
+            ["--burn", "'soon'", "1 to 2592000", "`rigproof accept --help`"],
+        ),
         (["accept", "--burn", "0"], ["--burn", "'0'"]),
         (["accept", "--burn", "-5"], ["--burn"]),
         (["accept", "--burn", "nan"], ["'nan'"]),
@@ -147,7 +152,9 @@ def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     code, _, err = call("plan", "--station", "docker")
     assert code == 2
-    assert_one_sentence(err, "DOCKER_HOST=unix:///nowhere/docker.sock does not answer", "STATION=host")
+    assert_one_sentence(
+        err, "DOCKER_HOST=unix:///nowhere/docker.sock does not answer", "STATION=host"
+    )
     code, _, err = call("plan", "--profile", "nightmare")
     assert code == 2
     assert_one_sentence(err, "'nightmare'", "smoke, accept, nightly, soak")
@@ -166,7 +173,9 @@ def test_a_gpu_that_does_not_exist(call: Call) -> None:
 
 
 @pytest.mark.parametrize("verb", ["plan", "accept"])
-def test_gpus_that_are_hidden_from_outside(call: Call, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+def test_gpus_that_are_hidden_from_outside(
+    call: Call, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     code, _, err = call(verb)
     assert code == 2
@@ -196,16 +205,27 @@ HEAD = 'schema = 1\nname = "m"\n'
             ["TB/h", "cpu_gemm_f64"],
         ),
         (
-            HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nbasis = "b"\nlow = nan\n',
+            HEAD
+            + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nbasis = "b"\nlow = nan\n',
             ["nan", "finite"],
         ),
         (
-            HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nbasis = " "\nlow = 1\n',
+            HEAD
+            + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nbasis = " "\nlow = 1\n',
             ["basis", "empty"],
         ),
-        (HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 1\n', ["basis", "missing"]),
-        (HEAD + '[[waiver]]\nmeasurement = "cpu_gemm_f64"\ncomponent = "cpu"\nworst = 1\n', ["reason", "missing"]),
-        (HEAD + '[[waiver]]\nmeasurement = "cpu_gemm_f64"\ncomponent = "cpu"\nreason = "r"\n', ["worst", "bound"]),
+        (
+            HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 1\n',
+            ["basis", "missing"],
+        ),
+        (
+            HEAD + '[[waiver]]\nmeasurement = "cpu_gemm_f64"\ncomponent = "cpu"\nworst = 1\n',
+            ["reason", "missing"],
+        ),
+        (
+            HEAD + '[[waiver]]\nmeasurement = "cpu_gemm_f64"\ncomponent = "cpu"\nreason = "r"\n',
+            ["worst", "bound"],
+        ),
         (HEAD + '[[waiver]]\nskip = "storage"\nreason = ""\n', ["reason"]),
     ],
 )
@@ -242,7 +262,9 @@ def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
         ),
     ],
 )
-def test_a_machine_file_that_contradicts_the_checks(call: Call, text: str, words: list[str]) -> None:
+def test_a_machine_file_that_contradicts_the_checks(
+    call: Call, text: str, words: list[str]
+) -> None:
     Path("box.toml").write_text(HEAD + text, encoding="utf-8")
     code, _, err = call("plan", "--machine", "box.toml")
     assert code == 2
@@ -252,7 +274,9 @@ def test_a_machine_file_that_contradicts_the_checks(call: Call, text: str, words
 def test_a_plan_with_every_limit(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     Path("box.toml").write_text(HEAD + "gpus = 0\n", encoding="utf-8")
-    code, out, err = call("plan", "--machine", "box.toml", "--profile", "smoke", "--station", "host")
+    code, out, err = call(
+        "plan", "--machine", "box.toml", "--profile", "smoke", "--station", "host"
+    )
     assert (code, err) == (0, "")
     assert "gpu_count on machine = 0: box.toml declares 0 GPUs (declared in box.toml)" in out
     assert "cannot detect: " in out
@@ -289,7 +313,9 @@ def test_a_run_is_told_in_the_language_that_is_asked_for(
 ) -> None:
     made = journals.plan(journals.check("watch.pcie_link", journals.due("gpu_link_width", "gpu0")))
     run = record(tmp_path / "run", journals.bodies(made, {("gpu_link_width", "gpu0"): 8.0}))
-    causes = {code: languages.catalogue(code).measurements["gpu_link_width"] for code in languages.CODES}
+    causes = {
+        code: languages.catalogue(code).measurements["gpu_link_width"] for code in languages.CODES
+    }
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     assert causes["en"].symptom in call("judge", "run")[1]
@@ -301,7 +327,9 @@ def test_a_run_is_told_in_the_language_that_is_asked_for(
     page = (run / run_folder.PAGE).read_text(encoding="utf-8")
     assert '<html lang="zh-CN"' in page
     assert causes["zh-CN"].symptom in page
-    assert causes["zh-CN"].symptom not in out.replace(causes["zh-CN"].symptom, "", 1), "it is told once"
+    assert causes["zh-CN"].symptom not in out.replace(causes["zh-CN"].symptom, "", 1), (
+        "it is told once"
+    )
     for name in (run_folder.JUNIT, run_folder.VERDICT):  # programs read them
         text = (run / name).read_text(encoding="utf-8")
         assert causes["en"].symptom in text
@@ -330,7 +358,8 @@ def test_a_bad_run_has_its_own_exit_codes(call: Call, tmp_path: Path) -> None:
     made = journals.plan()
     record(tmp_path / "bad", journals.bodies(made, {("copy", "gpu0"): 1.0}))
     record(
-        tmp_path / "partial", [body for body in journals.bodies(made) if not isinstance(body, journals.SessionEnded)]
+        tmp_path / "partial",
+        [body for body in journals.bodies(made) if not isinstance(body, journals.SessionEnded)],
     )
     assert call("judge", "bad")[0] == 1
     assert call("judge", "partial")[0] == 3
@@ -343,7 +372,9 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
     monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     start, *more = journals.bodies(journals.plan())[:3]
     assert isinstance(start, RunStarted)
-    run = record(tmp_path / "cut", [msgspec.structs.replace(start, machine_id=clock.machine_id()), *more])
+    run = record(
+        tmp_path / "cut", [msgspec.structs.replace(start, machine_id=clock.machine_id()), *more]
+    )
     with lock.MachineLock():
         code, _, err = call("report", "cut")
     assert code == 2
@@ -353,9 +384,11 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
     assert "an earlier run (cut) was never finished: the harness was killed" in out
     assert "link.copy was running" in out
     assert out.splitlines()[-1] == "UNJUDGED: 0 passed, 1 error"
-    assert [entry.body.running for entry in reader.read(run).entries if isinstance(entry.body, RunClosed)] == [
-        "link.copy"
-    ]
+    assert [
+        entry.body.running
+        for entry in reader.read(run).entries
+        if isinstance(entry.body, RunClosed)
+    ] == ["link.copy"]
     again = call("report", "cut")[1]
     assert "never finished" not in again.splitlines()[0]
 
@@ -363,8 +396,12 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
 @pytest.mark.parametrize("verb", ["judge", "report"])
 def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None:
     (tmp_path / "empty").mkdir()
-    newer, damaged, other = (record(tmp_path / name) / reader.SUPERVISOR for name in ("newer", "damaged", "other"))
-    newer.write_bytes(newer.read_bytes().replace(b'"rigproof_journal":1', b'"rigproof_journal":99', 1))
+    newer, damaged, other = (
+        record(tmp_path / name) / reader.SUPERVISOR for name in ("newer", "damaged", "other")
+    )
+    newer.write_bytes(
+        newer.read_bytes().replace(b'"rigproof_journal":1', b'"rigproof_journal":99', 1)
+    )
     lines = damaged.read_bytes().splitlines(keepends=True)
     damaged.write_bytes(b"".join([*lines[:3], b'{"seq":2,"boot_s"', b"\n", *lines[4:]]))
     other.write_bytes(b"PNG\x00\xff\n" * 4)
@@ -470,13 +507,21 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (KeyboardInterrupt(), 3, "stopped"),
         (signals.UserInterrupt("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
-        (ZeroDivisionError("oh\nno"), 3, "an error of rigproof's own in test_command_line.py, line"),
+        (
+            ZeroDivisionError("oh\nno"),
+            3,
+            "an error of rigproof's own in test_command_line.py, line",
+        ),
         (
             PermissionError(13, "Permission denied", "/some/where"),
             3,
             "/some/where: cannot be read or written (Permission denied)",
         ),
-        (OSError(28, "No space left on device"), 3, "a file: cannot be read or written (No space left on device)"),
+        (
+            OSError(28, "No space left on device"),
+            3,
+            "a file: cannot be read or written (No space left on device)",
+        ),
         (supervisor.OutputError("x: y"), 2, "x: y"),
         (BrokenPipeError(), 3, None),
     ],
@@ -504,7 +549,11 @@ def test_output_that_nobody_takes_is_no_success() -> None:
     recording = RECORDINGS / "stress-ng/cpu_0.15.06.txt"
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
-            [*RIGPROOF, "read", "stress-ng", recording], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*RIGPROOF, "read", "stress-ng", recording],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
@@ -512,9 +561,13 @@ def test_output_that_nobody_takes_is_no_success() -> None:
 
 
 def test_a_locale_without_our_letters(tmp_path: Path) -> None:
-    run = record(tmp_path / "r\u00fcn", journals.bodies(journals.plan(gaps=["\u00bb\U0001f525\u00ab"])))
+    run = record(
+        tmp_path / "r\u00fcn", journals.bodies(journals.plan(gaps=["\u00bb\U0001f525\u00ab"]))
+    )
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([*RIGPROOF, "report", str(run)], env=environment, capture_output=True, check=False)
+    done = subprocess.run(
+        [*RIGPROOF, "report", str(run)], env=environment, capture_output=True, check=False
+    )
     assert done.returncode == 3
     assert done.stderr == b""
     assert done.stdout.isascii()

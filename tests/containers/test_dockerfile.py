@@ -21,7 +21,11 @@ PINS = inputs.read_pins((RECIPE / "pins.txt").read_text())
 def instructions() -> list[str]:
     """The Dockerfile's instructions, comments taken out and continued lines joined."""
     lines = [line for line in DOCKERFILE.splitlines() if not line.startswith("#")]
-    return [" ".join(line.split()) for line in "\n".join(lines).replace("\\\n", " ").splitlines() if line.strip()]
+    return [
+        " ".join(line.split())
+        for line in "\n".join(lines).replace("\\\n", " ").splitlines()
+        if line.strip()
+    ]
 
 
 def stages() -> dict[str, tuple[str, list[str]]]:
@@ -114,11 +118,13 @@ def test_the_requirements_are_those_of_the_harness_and_of_the_pins() -> None:
         assert wanted.name in locked, cure
         assert wanted.specifier.contains(locked[wanted.name]), cure
     assert locked["torch"] == inputs.pinned_version(PINS, "pypi", "torch"), cure
-    assert requirements("requirements-build.txt")["hatchling"] == inputs.pinned_version(PINS, "pypi", "hatchling"), cure
+    assert requirements("requirements-build.txt")["hatchling"] == inputs.pinned_version(
+        PINS, "pypi", "hatchling"
+    ), cure
     for text in project["build-system"]["requires"]:
-        assert Requirement(text).specifier.contains(requirements("requirements-build.txt")[Requirement(text).name]), (
-            cure
-        )
+        assert Requirement(text).specifier.contains(
+            requirements("requirements-build.txt")[Requirement(text).name]
+        ), cure
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-build.txt"])

@@ -44,19 +44,27 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    (tmp_path / "ldd.txt").write_text("\tlibcuda.so.1 => not found\n\tlibnvidia-ml.so.1 => not found\n")
+    (tmp_path / "ldd.txt").write_text(
+        "\tlibcuda.so.1 => not found\n\tlibnvidia-ml.so.1 => not found\n"
+    )
     return tmp_path
 
 
-def test_a_program_that_lacks_the_driver_only_and_prints_its_line_is_proved(prove: ModuleType, program: Path) -> None:
+def test_a_program_that_lacks_the_driver_only_and_prints_its_line_is_proved(
+    prove: ModuleType, program: Path
+) -> None:
     proof = prove.Proof("tool", ("tool", "--help"), "Usage: ", "tool", (0, 1))
     assert prove.prove(proof, Path("/stubs/lib")) == "Usage: tool /stubs/lib"
 
 
 def test_a_program_that_lacks_anything_else_is_not(prove: ModuleType, program: Path) -> None:
-    (program / "ldd.txt").write_text("\tlibcuda.so.1 => not found\n\tlibcublas.so.12 => not found\n")
+    (program / "ldd.txt").write_text(
+        "\tlibcuda.so.1 => not found\n\tlibcublas.so.12 => not found\n"
+    )
     with pytest.raises(prove.NotProved, match=r"tool lacks libcublas\.so\.12$"):
-        prove.prove(prove.Proof("tool", ("tool", "--help"), "Usage: ", "tool", (0, 1)), Path("/stubs"))
+        prove.prove(
+            prove.Proof("tool", ("tool", "--help"), "Usage: ", "tool", (0, 1)), Path("/stubs")
+        )
 
 
 @pytest.mark.parametrize(("argv", "codes"), [(("tool",), (0,)), (("tool", "--help"), (0,))])
@@ -76,28 +84,44 @@ def test_every_pin_comes_with_what_was_used(prove: ModuleType, tmp_path: Path) -
         {"place": "ubuntu:26.04", "name": "python3", "pinned": None, "used": "3.14"},
         {"place": "pypi", "name": "torch", "pinned": "2.10.0", "used": "2.10.0"},
     ]
-    with pytest.raises(prove.NotProved, match=r"gpu-burn is pinned for trixie in pins\.txt and nothing took it"):
+    with pytest.raises(
+        prove.NotProved, match=r"gpu-burn is pinned for trixie in pins\.txt and nothing took it"
+    ):
         prove.pins(text + "trixie gpu-burn 1\n", tmp_path, {"torch": "2.10.0"})
 
 
 def test_every_tool_of_the_image_has_a_proof(prove: ModuleType) -> None:
     names = {proof.name for proof in prove.proofs("python")}
-    assert {"gpu-burn", "nvbandwidth", "deviceQuery", "bandwidthTest", "p2pBandwidthLatencyTest"} <= names
+    assert {
+        "gpu-burn",
+        "nvbandwidth",
+        "deviceQuery",
+        "bandwidthTest",
+        "p2pBandwidthLatencyTest",
+    } <= names
     assert {"stress-ng", "stressapptest", "torch", "nvrtc", "rigproof"} <= names
 
 
 @pytest.mark.parametrize("works", [True, False])
 def test_the_record_is_written_only_when_all_is_proved(
-    prove: ModuleType, program: Path, monkeypatch: pytest.MonkeyPatch, works: bool, capsys: pytest.CaptureFixture[str]
+    prove: ModuleType,
+    program: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    works: bool,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     argv = ("tool", "--help") if works else ("tool",)
-    monkeypatch.setattr(prove, "proofs", lambda _python: [prove.Proof("tool", argv, "Usage: ", "tool", (0, 1))])
+    monkeypatch.setattr(
+        prove, "proofs", lambda _python: [prove.Proof("tool", argv, "Usage: ", "tool", (0, 1))]
+    )
     (program / "records").mkdir()
     (program / "pins.txt").write_text("")
     monkeypatch.setattr(prove, "RECORDS", program / "records")
     target = program / "image.json"
     monkeypatch.setattr(
-        sys, "argv", ["prove", "--pins", str(program / "pins.txt"), "--stubs", "/s", "--write", str(target)]
+        sys,
+        "argv",
+        ["prove", "--pins", str(program / "pins.txt"), "--stubs", "/s", "--write", str(target)],
     )
     assert prove.main() == (0 if works else 1)
     assert target.exists() is works

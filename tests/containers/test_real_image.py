@@ -31,10 +31,14 @@ def engine() -> BuildEngine:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> ImageRef:
-    return build.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
+    return build.build(
+        log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0)
+    )
 
 
-def inside(engine: BuildEngine, built: ImageRef, *argv: str, user: str = "12345:12345") -> command.ProgramResult:
+def inside(
+    engine: BuildEngine, built: ImageRef, *argv: str, user: str = "12345:12345"
+) -> command.ProgramResult:
     grants = [
         "--rm",
         "--network",
@@ -62,9 +66,13 @@ def test_every_pin_and_every_proof_is_told(built: ImageRef) -> None:
     for pin in pins:
         if pin.place in ("trixie", "sid") or pin.name == "torch":
             assert told[pin.place, pin.name] == pin.version
-    assert {"gpu-burn", "nvbandwidth", "deviceQuery", "bandwidthTest", "p2pBandwidthLatencyTest"} <= set(
-        built.contents.proofs
-    )
+    assert {
+        "gpu-burn",
+        "nvbandwidth",
+        "deviceQuery",
+        "bandwidthTest",
+        "p2pBandwidthLatencyTest",
+    } <= set(built.contents.proofs)
     assert built.contents.python["torch"] == inputs.pinned_version(pins, "pypi", "torch")
 
 
@@ -80,15 +88,25 @@ def test_every_pin_and_every_proof_is_told(built: ImageRef) -> None:
         "stressapptest",
     ],
 )
-def test_a_tool_lacks_nothing_but_the_driver(engine: BuildEngine, built: ImageRef, program: str) -> None:
+def test_a_tool_lacks_nothing_but_the_driver(
+    engine: BuildEngine, built: ImageRef, program: str
+) -> None:
     done = inside(engine, built, "sh", "-c", f"ldd $(command -v {program})")
     assert done.returncode == 0, done.describe() + done.last_lines()
     assert {line.split()[0] for line in done.stdout.splitlines() if "not found" in line} <= DRIVER
 
 
-def test_the_harness_and_torch_run_as_any_user_with_nothing_granted(engine: BuildEngine, built: ImageRef) -> None:
+def test_the_harness_and_torch_run_as_any_user_with_nothing_granted(
+    engine: BuildEngine, built: ImageRef
+) -> None:
     assert inside(engine, built, "rigproof", "--version").stdout.startswith("rigproof ")
-    done = inside(engine, built, "python", "-c", "import getpass, torch; print(torch.version.cuda, getpass.getuser())")
+    done = inside(
+        engine,
+        built,
+        "python",
+        "-c",
+        "import getpass, torch; print(torch.version.cuda, getpass.getuser())",
+    )
     assert done.stdout.split() == ["12.8", "rigproof"], done.last_lines()
 
 
@@ -115,7 +133,9 @@ def test_nothing_of_the_building_is_in_the_image(engine: BuildEngine, built: Ima
     assert inside(engine, built, "sh", "-c", script, user="0:0").stdout == ""
 
 
-def test_a_change_of_the_harness_changes_only_its_layers(engine: BuildEngine, built: ImageRef, tmp_path: Path) -> None:
+def test_a_change_of_the_harness_changes_only_its_layers(
+    engine: BuildEngine, built: ImageRef, tmp_path: Path
+) -> None:
     tag = "rigproof-test:harness"
     context = tmp_path / "context"
     inputs.lay_out(inputs.files(ROOT), recipe.ca_bundle(os.environ, Path("/")), context)
@@ -128,7 +148,12 @@ def test_a_change_of_the_harness_changes_only_its_layers(engine: BuildEngine, bu
     settings = recipe.proxies(os.environ) | recipe.mirrors(os.environ)
     bridge, mtu = engine.bridge_mtu()
     facts = network.NetworkFacts(
-        engine.local, bridge, mtu, network.host_mtu(Path("/")), network.resolvers(Path("/")), recipe.proxies(os.environ)
+        engine.local,
+        bridge,
+        mtu,
+        network.host_mtu(Path("/")),
+        network.resolvers(Path("/")),
+        recipe.proxies(os.environ),
     )
     argv = recipe.build(
         docker=engine.docker,
@@ -142,7 +167,9 @@ def test_a_change_of_the_harness_changes_only_its_layers(engine: BuildEngine, bu
     )
     try:
         done = command.run(
-            argv, deadline=Deadline.after(600.0), env=settings | recipe.builder_environment(engine.buildkit)
+            argv,
+            deadline=Deadline.after(600.0),
+            env=settings | recipe.builder_environment(engine.buildkit),
         )
         assert done.returncode == 0, done.last_lines()
         layers = [
@@ -151,7 +178,9 @@ def test_a_change_of_the_harness_changes_only_its_layers(engine: BuildEngine, bu
         ]
         first, second = (text.strip().strip("[]").split(",") for text in layers)
         assert len(first) == len(second)
-        assert [a == b for a, b in zip(first, second, strict=True)] == [True] * 4 + [False] * (len(first) - 4)
+        assert [a == b for a, b in zip(first, second, strict=True)] == [True] * 4 + [False] * (
+            len(first) - 4
+        )
     finally:
         engine.ask("rmi", tag)
 
@@ -180,9 +209,13 @@ def mute_registry() -> Iterator[str]:
             connection.close()
 
 
-def test_a_registry_that_hangs_does_not_hang_us(mute_registry: str, tmp_path: Path, built: ImageRef) -> None:
+def test_a_registry_that_hangs_does_not_hang_us(
+    mute_registry: str, tmp_path: Path, built: ImageRef
+) -> None:
     began = time.monotonic()
-    with pytest.raises(image_engine.ImageError, match="cannot be pulled: the registry did not answer within 2 s"):
+    with pytest.raises(
+        image_engine.ImageError, match="cannot be pulled: the registry did not answer within 2 s"
+    ):
         build.build(
             log_dir=tmp_path,
             say=print,
@@ -205,7 +238,9 @@ def test_an_engine_that_runs_is_left_as_it_is(engine: BuildEngine) -> None:
 def test_without_root_the_engine_is_not_started(tmp_path: Path) -> None:
     script = (ROOT / "scripts/engine").read_text()
     argv = ["setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", script]
-    done = command.run(argv, deadline=Deadline.after(30.0), env={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
+    done = command.run(
+        argv, deadline=Deadline.after(30.0), env={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    )
     assert done.returncode == 2
     assert (
         done.stderr

@@ -41,11 +41,22 @@ def stage(tmp_path: Path) -> Path:
 
 
 def run(stage: Path, *argv: str, **environment: str) -> command.ProgramResult:
-    env = {"PATH": f"{stage}:/usr/sbin:/usr/bin:/sbin:/bin", "ROOT": str(stage.parent / "root"), **environment}
-    return command.run(["sh", str(stage / argv[0]), *argv[1:]], deadline=Deadline.after(20.0), env=env)
+    env = {
+        "PATH": f"{stage}:/usr/sbin:/usr/bin:/sbin:/bin",
+        "ROOT": str(stage.parent / "root"),
+        **environment,
+    }
+    return command.run(
+        ["sh", str(stage / argv[0]), *argv[1:]], deadline=Deadline.after(20.0), env=env
+    )
 
 
-def offer(stage: Path, name: str, *versions: str, place: str = "http://m/debian trixie/contrib amd64 Packages") -> None:
+def offer(
+    stage: Path,
+    name: str,
+    *versions: str,
+    place: str = "http://m/debian trixie/contrib amd64 Packages",
+) -> None:
     with (stage / f"madison-{name}").open("a") as file:
         file.writelines(f"  {name} | {version} | {place}\n" for version in versions)
 
@@ -63,7 +74,9 @@ def test_the_pinned_version_is_taken(stage: Path) -> None:
 
 
 def test_a_version_that_has_gone_is_said_and_the_newest_taken(stage: Path) -> None:
-    offer(stage, "nvbandwidth", "0.11-1", "0.10-1", place="http://m/debian sid/contrib amd64 Packages")
+    offer(
+        stage, "nvbandwidth", "0.11-1", "0.10-1", place="http://m/debian sid/contrib amd64 Packages"
+    )
     done = run(stage, "take", "install", "sid", "nvbandwidth")
     assert done.stderr == "rigproof: nvbandwidth 0.9-1 is gone from sid: taking 0.11-1\n"
     assert record(stage, "sid-nvbandwidth") == "sid\tnvbandwidth\t0.9-1\t0.11-1\n"
@@ -72,14 +85,22 @@ def test_a_version_that_has_gone_is_said_and_the_newest_taken(stage: Path) -> No
 def test_a_version_of_another_suite_is_not_taken(stage: Path) -> None:
     offer(stage, "gpu-burn", "1.0-1", place="http://m/debian sid/contrib amd64 Packages")
     done = run(stage, "take", "install", "trixie", "gpu-burn")
-    assert (done.returncode, done.stderr) == (1, "rigproof: gpu-burn is not in the package archive for trixie\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "rigproof: gpu-burn is not in the package archive for trixie\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("ubuntu:24.04", ""), ("ubuntu:26.04", "rigproof: python3 is not pinned for ubuntu:26.04: taking")],
+    [
+        ("ubuntu:24.04", ""),
+        ("ubuntu:26.04", "rigproof: python3 is not pinned for ubuntu:26.04: taking"),
+    ],
 )
-def test_the_bases_own_programs_are_pinned_by_its_release(stage: Path, place: str, said: str) -> None:
+def test_the_bases_own_programs_are_pinned_by_its_release(
+    stage: Path, place: str, said: str
+) -> None:
     offer(stage, "python3", "3.12.3-0ubuntu2", place="http://m/ubuntu noble/main amd64 Packages")
     done = run(stage, "take", "install", place, "python3")
     assert done.returncode == 0
@@ -120,25 +141,43 @@ Signed-By: /s.gpg
     [
         ("sources.list.d/debian.sources", DEB822, "signed-by=/k.gpg"),
         ("sources.list", "# x\ndeb http://own/debian trixie main\n", ""),
-        ("sources.list", "deb [arch=amd64 signed-by=/k.gpg] http://own/debian trixie main\n", "signed-by=/k.gpg"),
+        (
+            "sources.list",
+            "deb [arch=amd64 signed-by=/k.gpg] http://own/debian trixie main\n",
+            "signed-by=/k.gpg",
+        ),
     ],
 )
-def test_suites_come_from_the_bases_own_mirror(stage: Path, name: str, text: str, options: str) -> None:
+def test_suites_come_from_the_bases_own_mirror(
+    stage: Path, name: str, text: str, options: str
+) -> None:
     apt = base(stage, name, text, DEBIAN)
     assert run(stage, "sources", "trixie").returncode == 0
     shown = f"[{options}] " if options else ""
-    assert (apt / "sources.list").read_text() == f"deb {shown}http://own/debian trixie main contrib non-free\n"
+    assert (
+        apt / "sources.list"
+    ).read_text() == f"deb {shown}http://own/debian trixie main contrib non-free\n"
     assert run(stage, "sources", "sid").returncode == 0
     shown = f"[{options} check-valid-until=no] " if options else "[check-valid-until=no] "
-    assert (apt / "sources.list").read_text() == f"deb {shown}http://own/debian sid main contrib non-free\n"
+    assert (
+        apt / "sources.list"
+    ).read_text() == f"deb {shown}http://own/debian sid main contrib non-free\n"
     assert list((apt / "sources.list.d").iterdir()) == []
 
 
 def test_mirrors_that_were_named_come_first(stage: Path) -> None:
     apt = base(stage, "sources.list", "deb http://own/debian trixie main\n", DEBIAN)
     run(stage, "sources", "trixie", DEBIAN_MIRROR="http://m/debian")
-    assert (apt / "sources.list").read_text() == "deb http://m/debian trixie main contrib non-free\n"
-    run(stage, "sources", "sid", DEBIAN_MIRROR="http://m/debian", DEBIAN_SID_MIRROR="http://s/debian")
+    assert (
+        apt / "sources.list"
+    ).read_text() == "deb http://m/debian trixie main contrib non-free\n"
+    run(
+        stage,
+        "sources",
+        "sid",
+        DEBIAN_MIRROR="http://m/debian",
+        DEBIAN_SID_MIRROR="http://s/debian",
+    )
     assert (
         apt / "sources.list"
     ).read_text() == "deb [check-valid-until=no] http://s/debian sid main contrib non-free\n"
@@ -157,7 +196,9 @@ def test_an_ubuntu_base_takes_ubuntus_mirror(stage: Path) -> None:
 
 
 def test_the_bases_own_sources_stay_and_added_archives_go(stage: Path) -> None:
-    apt = base(stage, "sources.list.d/ubuntu.sources", "Types: deb\nURIs: http://own/ubuntu/\n", UBUNTU)
+    apt = base(
+        stage, "sources.list.d/ubuntu.sources", "Types: deb\nURIs: http://own/ubuntu/\n", UBUNTU
+    )
     (apt / "sources.list.d/cuda.list").write_text("deb http://vendor/cuda /\n")
     assert run(stage, "sources").returncode == 0
     assert [path.name for path in (apt / "sources.list.d").iterdir()] == ["ubuntu.sources"]
@@ -171,7 +212,9 @@ def test_a_base_without_sources_is_refused(stage: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "used"), [("", False), ("certificates", True)])
-def test_the_hosts_certificates_are_used_where_there_are_some(stage: Path, content: str, used: bool) -> None:
+def test_the_hosts_certificates_are_used_where_there_are_some(
+    stage: Path, content: str, used: bool
+) -> None:
     apt = base(stage, "sources.list", "deb http://own/debian trixie main\n", DEBIAN)
     (stage / "ca.crt").write_text(content)
     run(stage, "sources")
@@ -190,4 +233,7 @@ def test_pip_too_uses_the_hosts_certificates(stage: Path, content: str, used: bo
     python.chmod(0o755)
     done = run(stage, "pip", str(stage / "venv"), "install", "x", PIP_CERT="", PIP_INDEX_URL="")
     certificates = str(stage / "ca.crt") if used else ""
-    assert done.stdout == f"{certificates} None -m pip --disable-pip-version-check --no-input install x\n"
+    assert (
+        done.stdout
+        == f"{certificates} None -m pip --disable-pip-version-check --no-input install x\n"
+    )

@@ -32,9 +32,20 @@ def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> N
         "--user",
         "12345:12345",
     ]
-    told = ["-c", "/dev/null", "--rootdir", FOLDER, "-p", "no:cacheprovider", "-q", f"{FOLDER}/{name}"]
+    told = [
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        FOLDER,
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        f"{FOLDER}/{name}",
+    ]
     argv = ["python", "-B", "-W", "error", "-m", "pytest", *told]
-    done = engine.ask("run", *grants, "--volume", f"{HERE}:{FOLDER}:ro", built.tag, *argv, seconds=900.0)
+    done = engine.ask(
+        "run", *grants, "--volume", f"{HERE}:{FOLDER}:ro", built.tag, *argv, seconds=900.0
+    )
     assert done.returncode == 0, done.describe() + done.stdout[-4000:]
     assert " passed" in done.stdout
     assert "skipped" not in done.stdout

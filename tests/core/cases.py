@@ -18,7 +18,9 @@ Test = Callable[..., None]
 Table = Iterable[Any] | Callable[[], Iterable[Any]]
 
 
-def each(names: str, table: Table, *, told: Callable[[Any], str] | Sequence[str] = repr) -> Callable[[Test], Test]:
+def each(
+    names: str, table: Table, *, told: Callable[[Any], str] | Sequence[str] = repr
+) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`. A table that must be computed is a function; `told` is what a
     failure calls a case. A case has its own `tmp_path`; all else that the test asks for they share.
     """

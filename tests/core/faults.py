@@ -55,20 +55,29 @@ def missing(gpu: str) -> Change:
 
 def without_bridge(_check: str, due: Due, value: float) -> float:
     """What NVML says where no bridge is; copies go through the host."""
-    told = {"nvlink_active": 0.0, "p2p_supported": 0.0, "gpu_path_differs": 1.0, "p2p_gain": 1.0, "p2p_write": 6.23}
+    told = {
+        "nvlink_active": 0.0,
+        "p2p_supported": 0.0,
+        "gpu_path_differs": 1.0,
+        "p2p_gain": 1.0,
+        "p2p_write": 6.23,
+    }
     return told.get(due.measurement, value)
 
 
 def false_claim(checks: Sequence[PlannedCheck]) -> Change:
     """Peer access that the driver claims, and data that arrives changed."""
     peers: Mapping[str, bool] = {
-        one.id: any("->" in due.component and due.unit == "GB/s" for due in one.due) for one in checks
+        one.id: any("->" in due.component and due.unit == "GB/s" for due in one.due)
+        for one in checks
     }
 
     def change(check: str, due: Due, value: float) -> float:
         if due.measurement == "p2p_supported":
             return 1.0
         wrong = due.measurement == "copy_faults" or due.measurement.endswith("miscompares")
-        return 1.0 if wrong and peers[check] and due.measurement.startswith(("copy", "p2p")) else value
+        return (
+            1.0 if wrong and peers[check] and due.measurement.startswith(("copy", "p2p")) else value
+        )
 
     return change

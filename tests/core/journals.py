@@ -41,11 +41,23 @@ def due(
     waivable: bool = True,
 ) -> Due:
     """One due measurement; without a limit it says so."""
-    return Due(measurement, component, unit, limit, "class default", None if limit else "no limit can be", waivable)
+    return Due(
+        measurement,
+        component,
+        unit,
+        limit,
+        "class default",
+        None if limit else "no limit can be",
+        waivable,
+    )
 
 
 def check(
-    name: str = "link.copy", *dues: Due, session: Session = "load", seconds: float = 1.0, gate: bool = False
+    name: str = "link.copy",
+    *dues: Due,
+    session: Session = "load",
+    seconds: float = 1.0,
+    gate: bool = False,
 ) -> PlannedCheck:
     """A planned check; without dues it owes `due()`."""
     return PlannedCheck(name, f"title of {name}", session, seconds, dues or (due(),), gate)
@@ -84,7 +96,9 @@ def good_value(one: Due) -> float:
     return next(bound for bound in bounds if bound is not None)
 
 
-def check_bodies(planned: PlannedCheck, values: Mapping[tuple[str, str], float] | None = None) -> list[Body]:
+def check_bodies(
+    planned: PlannedCheck, values: Mapping[tuple[str, str], float] | None = None
+) -> list[Body]:
     """The records of one check that ran and passed; `values` replaces those of (measurement, component)."""
     given = values or {}
     bodies: list[Body] = [CheckStarted(planned.id)]
@@ -146,7 +160,12 @@ def limits(draw: st.DrawFn) -> Limit:
 def plans(draw: st.DrawFn) -> Plan:
     """Plans of one to four checks over all sessions, with limits, waivers, and now and then a gap."""
     names = draw(
-        st.lists(st.sampled_from(["s.one", "s.two", "t.one", "t.two[x]"]), min_size=1, max_size=4, unique=True)
+        st.lists(
+            st.sampled_from(["s.one", "s.two", "t.one", "t.two[x]"]),
+            min_size=1,
+            max_size=4,
+            unique=True,
+        )
     )
     checks = []
     for name in names:
@@ -158,7 +177,10 @@ def plans(draw: st.DrawFn) -> Plan:
                 unique=True,
             )
         )
-        dues = tuple(due(m, c, UNIT, draw(st.none() | limits()), waivable=draw(st.booleans())) for m, c in owed)
+        dues = tuple(
+            due(m, c, UNIT, draw(st.none() | limits()), waivable=draw(st.booleans()))
+            for m, c in owed
+        )
         checks.append(check(name, *dues, session=draw(st.sampled_from(SESSIONS))))
     checks.sort(key=lambda one: SESSIONS.index(one.session))
     gaps = draw(st.sampled_from([(), (), (), ("gpu7: no check of this plan loads it",)]))
@@ -167,11 +189,17 @@ def plans(draw: st.DrawFn) -> Plan:
 
 _checks = st.sampled_from(["s.one", "s.two", "t.one", "t.two[x]", "stranger.one"])
 _text = st.sampled_from(["", "a reason", "a was not measured"])
-_values = st.none() | st.integers(-6, 6).map(float) | st.sampled_from([float("nan"), float("inf"), float("-inf")])
+_values = (
+    st.none()
+    | st.integers(-6, 6).map(float)
+    | st.sampled_from([float("nan"), float("inf"), float("-inf")])
+)
 _session_names = st.sampled_from(SESSIONS)
 records: st.SearchStrategy[Body] = st.one_of(
     st.builds(CheckStarted, _checks),
-    st.builds(CheckEnded, _checks, st.sampled_from(["pass", "fail", "error", "skip"]), _text, st.just(1.0)),
+    st.builds(
+        CheckEnded, _checks, st.sampled_from(["pass", "fail", "error", "skip"]), _text, st.just(1.0)
+    ),
     st.builds(
         Measured,
         _checks,

@@ -26,7 +26,11 @@ def test_every_case_that_is_wrong_is_told_and_no_other() -> None:
     text = told(same)
     assert tried == [1, 1, 2, 3]
     assert text.startswith("2 of 4 cases are wrong")
-    assert ("--- 1: (1, 2)" in text, "--- 3: (3, 4)" in text, "(1, 1)" in text) == (True, True, False)
+    assert ("--- 1: (1, 2)" in text, "--- 3: (3, 4)" in text, "(1, 1)" in text) == (
+        True,
+        True,
+        False,
+    )
     assert "AssertionError: they differ" in text
     assert __file__ in text
 
@@ -42,7 +46,11 @@ def test_what_was_not_raised_and_any_exception_are_told() -> None:
             raise {"one": ValueError, "two": KeyError}[text](text)
 
     found = told(raises)
-    assert ("--- 0: one" in found, "--- 1: two" in found, "--- 2: None" in found) == (False, True, True)
+    assert ("--- 0: one" in found, "--- 1: two" in found, "--- 2: None" in found) == (
+        False,
+        True,
+        True,
+    )
     assert "KeyError: 'two'" in found
     assert "DID NOT RAISE" in found
 

@@ -32,11 +32,18 @@ RANGE = Limit("GB/s", "basis", low=10.0, high=20.0)
     ],
 )
 def test_what_tells(
-    first: Limit | None, a: float, second: Limit | None, b: float, unit: str | None, told: bool | None
+    first: Limit | None,
+    a: float,
+    second: Limit | None,
+    b: float,
+    unit: str | None,
+    told: bool | None,
 ) -> None:
     assert is_worse((first, a), (second, b), unit) is told  # type: ignore[arg-type]
     back = is_worse((second, b), (first, a), unit)  # type: ignore[arg-type]
-    assert back is (None if told is None else not told), "looked at from the other run it is the other way round"
+    assert back is (None if told is None else not told), (
+        "looked at from the other run it is the other way round"
+    )
 
 
 @each("limit, unit", [(FLOOR, None), (CEILING, None), (None, "lower"), (None, "higher")])

@@ -33,7 +33,10 @@ TWO = plan(
 
 
 def told(verdict: Verdict, *kinds: str) -> list[str]:
-    return [f"{finding.check}: {finding.text}" for finding in verdict.of_kind(*(kinds or ("fail", "error", "skip")))]
+    return [
+        f"{finding.check}: {finding.text}"
+        for finding in verdict.of_kind(*(kinds or ("fail", "error", "skip")))
+    ]
 
 
 def changed(change: Callable[[Body], list[Body]], made: Plan = TWO) -> Verdict:
@@ -59,7 +62,9 @@ def test_a_complete_journal_of_good_values_passes() -> None:
         "full",
         {"host": "box"},
     )
-    assert [(one.id, one.title, one.session, one.outcome, one.seconds) for one in verdict.checks] == [
+    assert [
+        (one.id, one.title, one.session, one.outcome, one.seconds) for one in verdict.checks
+    ] == [
         ("a.one", "title of a.one", "load", "pass", 1.0),
         ("b.two", "title of b.two", "host-after", "pass", 1.0),
     ]
@@ -69,7 +74,9 @@ def test_a_complete_journal_of_good_values_passes() -> None:
 
 def test_records_that_decide_nothing() -> None:
     ran = ToolRan("a.one", ("stress-ng",), 1, 2.0)
-    verdict = added(Observed({"cpu": 1}), Sample({"cpu_temperature_c": 200.0}), ran, Note("by the way"))
+    verdict = added(
+        Observed({"cpu": 1}), Sample({"cpu_temperature_c": 200.0}), ran, Note("by the way")
+    )
     assert verdict.verdict == "PASS"
     assert verdict.notes == ("by the way",)
 
@@ -84,9 +91,13 @@ def test_a_journal_without_one_beginning_cannot_be_judged(starts: int) -> None:
 
 
 def test_the_plans_own_troubles_keep_a_run_from_passing() -> None:
-    assert told(fold(entries(bodies(plan(gaps=["gpu1: nothing loads it"]))))) == ["run: gpu1: nothing loads it"]
+    assert told(fold(entries(bodies(plan(gaps=["gpu1: nothing loads it"]))))) == [
+        "run: gpu1: nothing loads it"
+    ]
     empty = replace(plan(), checks=())
-    assert told(fold(entries(bodies(empty)))) == ["run: the plan holds no measurement, so nothing can pass"]
+    assert told(fold(entries(bodies(empty)))) == [
+        "run: the plan holds no measurement, so nothing can pass"
+    ]
     owes_nothing = replace(check(), due=())
     assert fold(entries(bodies(plan(owes_nothing)))).verdict == "UNJUDGED"
 
@@ -133,17 +144,28 @@ def test_what_a_check_proved_before_it_died_stays() -> None:
 
 def ended(outcome: Outcome, message: str) -> Callable[[Body], list[Body]]:
     return lambda body: [
-        CheckEnded("a.one", outcome, message, 1.0) if isinstance(body, CheckEnded) and body.check == "a.one" else body
+        CheckEnded("a.one", outcome, message, 1.0)
+        if isinstance(body, CheckEnded) and body.check == "a.one"
+        else body
     ]
 
 
-@each("outcome, verdict", [("pass", "PASS"), ("fail", "FAIL"), ("error", "UNJUDGED"), ("skip", "UNJUDGED")])
+@each(
+    "outcome, verdict",
+    [("pass", "PASS"), ("fail", "FAIL"), ("error", "UNJUDGED"), ("skip", "UNJUDGED")],
+)
 @each("message", ["it says why", ""])
-def test_the_sessions_own_word_counts_though_all_values_are_good(outcome: Outcome, verdict: str, message: str) -> None:
+def test_the_sessions_own_word_counts_though_all_values_are_good(
+    outcome: Outcome, verdict: str, message: str
+) -> None:
     found = changed(ended(outcome, message))
     assert found.verdict == verdict
     assert found.checks[0].outcome == outcome
-    expected = [] if outcome == "pass" else [f"a.one: {message or f'ended as {outcome} without saying why'}"]
+    expected = (
+        []
+        if outcome == "pass"
+        else [f"a.one: {message or f'ended as {outcome} without saying why'}"]
+    )
     assert told(found) == expected
 
 
@@ -168,7 +190,10 @@ def test_a_reason_that_only_the_session_knows_is_told_beside_ours() -> None:
     bad = Measured("a.one", "copy", "gpu0", "GB/s", None)
     records = [ended("error", "the load hung; it last said: x")(body)[0] for body in bodies(TWO)]
     verdict = fold(entries([*records[:3], bad, *records[3:]]))
-    assert told(verdict) == ["a.one: copy on gpu0 is no finite number", "a.one: the load hung; it last said: x"]
+    assert told(verdict) == [
+        "a.one: copy on gpu0 is no finite number",
+        "a.one: the load hung; it last said: x",
+    ]
 
 
 def test_an_error_replaces_the_list_of_what_is_missing_for_its_sake() -> None:
@@ -182,6 +207,13 @@ def test_an_error_replaces_the_list_of_what_is_missing_for_its_sake() -> None:
 
 def test_a_check_that_ran_twice_is_no_pass_and_the_worst_word_counts() -> None:
     verdict = added(CheckStarted("a.one"), CheckEnded("a.one", "fail", "second time", 2.0))
-    assert (verdict.verdict, verdict.checks[0].outcome, verdict.checks[0].seconds) == ("FAIL", "fail", 3.0)
-    assert "a.one: began 2 and ended 2 times, not once: a check that has run is never run again" in told(verdict)
+    assert (verdict.verdict, verdict.checks[0].outcome, verdict.checks[0].seconds) == (
+        "FAIL",
+        "fail",
+        3.0,
+    )
+    assert (
+        "a.one: began 2 and ended 2 times, not once: a check that has run is never run again"
+        in told(verdict)
+    )
     assert added(CheckStarted("a.one")).verdict == "UNJUDGED"

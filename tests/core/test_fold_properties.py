@@ -31,7 +31,12 @@ from acceptance.core.record import (
 from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 
-COMPONENTS = {"gpu*": {"gpu0", "gpu1"}, "gpu0": {"gpu0"}, "cpu": {"cpu"}, None: {"gpu0", "gpu1", "cpu"}}
+COMPONENTS = {
+    "gpu*": {"gpu0", "gpu1"},
+    "gpu0": {"gpu0"},
+    "cpu": {"cpu"},
+    None: {"gpu0", "gpu1", "cpu"},
+}
 CHECKS = {"s.one": {"s.one"}, "s": {"s.one", "s.two"}, "t.*": {"t.one", "t.two[x]"}}
 
 
@@ -44,7 +49,9 @@ def accepted(due: Due, value: float | None, waivers: Sequence[Waiver]) -> bool:
     bounds = [
         waiver.worst
         for waiver in waivers
-        if due.waivable and waiver.measurement == due.measurement and due.component in COMPONENTS[waiver.component]
+        if due.waivable
+        and waiver.measurement == due.measurement
+        and due.component in COMPONENTS[waiver.component]
     ]
     if value < low:
         return any(bound is not None and value >= bound for bound in bounds)
@@ -54,10 +61,13 @@ def accepted(due: Due, value: float | None, waivers: Sequence[Waiver]) -> bool:
 def excused(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> bool:
     """Whether it was skipped, and a waiver names that skip."""
     skipped = any(
-        body.measurement in (None, due.measurement) and body.component in (None, due.component) for body in skips
+        body.measurement in (None, due.measurement) and body.component in (None, due.component)
+        for body in skips
     )
     return skipped and any(
-        waiver.skip is not None and check in CHECKS[waiver.skip] and due.component in COMPONENTS[waiver.component]
+        waiver.skip is not None
+        and check in CHECKS[waiver.skip]
+        and due.component in COMPONENTS[waiver.component]
         for waiver in waivers
     )
 
@@ -69,8 +79,14 @@ def check_is_good(check: PlannedCheck, found: Sequence[Body], waivers: Sequence[
     skips = [body for body in found if isinstance(body, Skipped) and body.check == check.id]
     some_excused = False
     for due in check.due:
-        own = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
-        if own and not all(body.unit == due.unit and accepted(due, body.value, waivers) for body in own):
+        own = [
+            body
+            for body in measured
+            if (body.measurement, body.component) == (due.measurement, due.component)
+        ]
+        if own and not all(
+            body.unit == due.unit and accepted(due, body.value, waivers) for body in own
+        ):
             return False
         if not own and not excused(due, check.id, skips, waivers):
             return False
@@ -87,19 +103,32 @@ def is_pass(plan: Plan, found: Sequence[Body]) -> bool:
     ids = {check.id for check in plan.checks}
     for session in SESSIONS:
         share = {check.id for check in plan.checks if check.session == session}
-        begun = [body for body in found if isinstance(body, SessionStarted) and body.session == session]
-        done = [body for body in found if isinstance(body, SessionEnded) and body.session == session]
+        begun = [
+            body for body in found if isinstance(body, SessionStarted) and body.session == session
+        ]
+        done = [
+            body for body in found if isinstance(body, SessionEnded) and body.session == session
+        ]
         if not share and (begun or done):
             return False
         if share and (len(begun), len(done)) != (1, 1):
             return False
-        if share and not (begun[0].digest == plan.digest and share <= set(begun[0].collection) and done[0].complete):
+        if share and not (
+            begun[0].digest == plan.digest
+            and share <= set(begun[0].collection)
+            and done[0].complete
+        ):
             return False
     return (
         not plan.gaps
         and [body.complete for body in found if isinstance(body, RunEnded)] == [True]
-        and not any(isinstance(body, RunClosed) or (isinstance(body, Note) and body.trouble) for body in found)
-        and not any(isinstance(body, Event) and body.severity in ("fatal", "error") for body in found)
+        and not any(
+            isinstance(body, RunClosed) or (isinstance(body, Note) and body.trouble)
+            for body in found
+        )
+        and not any(
+            isinstance(body, Event) and body.severity in ("fatal", "error") for body in found
+        )
         and all(getattr(body, "check", None) in {None, *ids} for body in found)
         and all(check_is_good(check, found, plan.waivers) for check in plan.checks)
     )
@@ -123,10 +152,15 @@ def journals(draw: st.DrawFn, made: Plan) -> list[Body]:
             found.insert(place, draw(records))
         elif accident == "value" and isinstance(body, Measured):
             value = draw(st.none() | st.integers(-6, 6).map(float) | st.just(math.nan))
-            found[place] = replace(body, value=value, unit=draw(st.sampled_from([UNIT, UNIT, UNIT, "W"])))
+            found[place] = replace(
+                body, value=value, unit=draw(st.sampled_from([UNIT, UNIT, UNIT, "W"]))
+            )
         elif accident == "skip" and isinstance(body, Measured):
             found[place] = Skipped(
-                body.check, "no tool", draw(st.sampled_from([None, body.measurement])), body.component
+                body.check,
+                "no tool",
+                draw(st.sampled_from([None, body.measurement])),
+                body.component,
             )
         elif accident == "skip" and isinstance(body, CheckEnded):
             found[place] = replace(body, outcome="skip")
@@ -143,7 +177,9 @@ garbage = st.tuples(plans(), st.lists(records, max_size=12))
 
 @settings(max_examples=examples(250))
 @given(runs)
-def test_a_run_passes_exactly_when_nothing_is_missing_or_wrong(run: tuple[Plan, list[Body]]) -> None:
+def test_a_run_passes_exactly_when_nothing_is_missing_or_wrong(
+    run: tuple[Plan, list[Body]],
+) -> None:
     made, found = run
     verdict = fold(entries([begun(made), *found]))
     assert (verdict.verdict == "PASS") == is_pass(made, found)
@@ -181,7 +217,9 @@ def test_nothing_that_is_added_turns_a_failure_into_anything_else(
 
 @settings(max_examples=examples(75))
 @given(plans(), st.data())
-def test_one_value_outside_its_limit_fails_a_run_that_passes(made: Plan, data: st.DataObject) -> None:
+def test_one_value_outside_its_limit_fails_a_run_that_passes(
+    made: Plan, data: st.DataObject
+) -> None:
     made = replace(made, gaps=(), waivers=())
     limited = [(check, due) for check in made.checks for due in check.due if due.limit is not None]
     if limited:
@@ -194,7 +232,8 @@ def test_one_value_outside_its_limit_fails_a_run_that_passes(made: Plan, data: s
         value = data.draw(st.sampled_from([bound for bound in beyond if bound is not None]))
         found = bodies(made)
         found.insert(
-            data.draw(st.integers(0, len(found))), Measured(check.id, due.measurement, due.component, due.unit, value)
+            data.draw(st.integers(0, len(found))),
+            Measured(check.id, due.measurement, due.component, due.unit, value),
         )
         assert fold(entries(found)).verdict == "FAIL"
 
@@ -209,7 +248,9 @@ def test_the_same_journal_has_the_same_verdict(run: tuple[Plan, list[Body]]) -> 
 
 @settings(max_examples=examples(75))
 @given(st.lists(records, max_size=5), st.integers(0, 3), plans())
-def test_a_journal_has_one_beginning_or_no_verdict(found: list[Body], starts: int, made: Plan) -> None:
+def test_a_journal_has_one_beginning_or_no_verdict(
+    found: list[Body], starts: int, made: Plan
+) -> None:
     lines = entries([*[begun(made)] * starts, *found])
     try:
         verdict = fold(lines)

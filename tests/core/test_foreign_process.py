@@ -35,7 +35,9 @@ def gone(at_s: float) -> ForeignProcess:
     return msgspec.structs.replace(TRAIN, until_s=at_s)
 
 
-def run(one: PlannedCheck, *others: Body, value: float | None = None, last: tuple[Body, ...] = ()) -> list[Entry]:
+def run(
+    one: PlannedCheck, *others: Body, value: float | None = None, last: tuple[Body, ...] = ()
+) -> list[Entry]:
     """A run of one check from second 110 to 140; each record of `others` at second 126."""
     (owed,) = one.due
     read = value if value is not None else 0.0 if owed.unit == "count" else 200.0
@@ -50,7 +52,10 @@ def run(one: PlannedCheck, *others: Body, value: float | None = None, last: tupl
         (141.0, SessionEnded(one.session, True, "exited 0", 36.0)),
         *((145.0, body) for body in last or (RunEnded(True, "every session of the plan was run"),)),
     ]
-    lines = [Entry(number, at_s, made[0].utc, body, "journal.jsonl") for number, (at_s, body) in enumerate(timed, 1)]
+    lines = [
+        Entry(number, at_s, made[0].utc, body, "journal.jsonl")
+        for number, (at_s, body) in enumerate(timed, 1)
+    ]
     return [*made, *lines]
 
 
@@ -75,7 +80,10 @@ def test_a_heating_check_is_unjudged(others: tuple[Body, ...], when: str) -> Non
     verdict = fold(run(BURN, *others))
     assert (verdict.verdict, only(verdict).outcome) == ("UNJUDGED", "error")
     (finding,) = only(verdict).findings
-    assert finding.text == f"gpu1 was also used by python3 (process 4242) {when}: end it, and run again"
+    assert (
+        finding.text
+        == f"gpu1 was also used by python3 (process 4242) {when}: end it, and run again"
+    )
     assert finding.component == "gpu1"
 
 
@@ -85,7 +93,9 @@ def test_a_fault_that_it_found_stays_a_fault() -> None:
 
 
 @pytest.mark.parametrize(("since_s", "until_s"), [(90.0, 109.0), (141.0, None)])
-def test_before_and_after_a_check_it_is_for_the_reader(since_s: float, until_s: float | None) -> None:
+def test_before_and_after_a_check_it_is_for_the_reader(
+    since_s: float, until_s: float | None
+) -> None:
     verdict = fold(run(BURN, msgspec.structs.replace(TRAIN, since_s=since_s, until_s=until_s)))
     assert verdict.verdict == "PASS"
     (note,) = verdict.notes
@@ -114,12 +124,18 @@ def test_a_check_before_or_after_the_loads_is_disturbed_by_nobody() -> None:
 
 def test_who_it_is_in_words() -> None:
     assert ForeignProcess("gpu0", 1.0, 7, "python3", 3 << 29).who == "python3 (process 7, 1.5 GiB)"
-    assert ForeignProcess("gpu0", 1.0, None, None, None).who == "a part of its memory that no listed process holds"
+    assert (
+        ForeignProcess("gpu0", 1.0, None, None, None).who
+        == "a part of its memory that no listed process holds"
+    )
     assert ForeignProcess("gpu0", 1.0, None, "one of 7, 8", None).who == "one of 7, 8"
 
 
 def test_of_another_boot_is_another_time() -> None:
-    made = [msgspec.structs.replace(one, boot=isinstance(one.body, ForeignProcess)) for one in run(BURN, TRAIN)]
+    made = [
+        msgspec.structs.replace(one, boot=isinstance(one.body, ForeignProcess))
+        for one in run(BURN, TRAIN)
+    ]
     assert only(fold(made)).outcome == "pass"
 
 
@@ -147,7 +163,9 @@ def test_a_fault_found_by_then_is_not_lost() -> None:
     verdict = fold(run(BURN, TRAIN, value=3.0, last=GIVEN_UP))
     assert (verdict.verdict, verdict.postponed) == ("FAIL", None)
     assert only(verdict).outcome == "fail"
-    assert [finding.text for finding in verdict.findings] == ["the run did not come to its end: the machine is in use"]
+    assert [finding.text for finding in verdict.findings] == [
+        "the run did not come to its end: the machine is in use"
+    ]
 
 
 @each(
@@ -159,6 +177,8 @@ def test_a_fault_found_by_then_is_not_lost() -> None:
         ((TRAIN,), (GIVEN_UP[0], *GIVEN_UP)),
     ],
 )
-def test_what_was_not_given_up_in_that_way_is_judged(others: tuple[Body, ...], last: tuple[Body, ...]) -> None:
+def test_what_was_not_given_up_in_that_way_is_judged(
+    others: tuple[Body, ...], last: tuple[Body, ...]
+) -> None:
     verdict = fold(run(BURN, *others, last=last))
     assert (verdict.verdict, verdict.postponed) == ("UNJUDGED", None)

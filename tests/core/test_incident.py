@@ -19,11 +19,17 @@ def xid(code: int, source: str, boot_s: float | None = 105.0, component: str | N
 
 def lost(source: str, boot_s: float = 105.0, component: str | None = GPU) -> Event:
     code = "nvml" if source == "nvml" else "bus"
-    return Event("gpu-lost", "fatal", f"{source} said", "m", "a", code, component, boot_s, source=source)
+    return Event(
+        "gpu-lost", "fatal", f"{source} said", "m", "a", code, component, boot_s, source=source
+    )
 
 
 def kept(*events: Event) -> list[str]:
-    return [entry.body.text for entry in without_duplicates(journals.entries(events)) if isinstance(entry.body, Event)]
+    return [
+        entry.body.text
+        for entry in without_duplicates(journals.entries(events))
+        if isinstance(entry.body, Event)
+    ]
 
 
 BOTH = ["kernel-log said", "nvml said"]
@@ -46,7 +52,11 @@ ONE = ["kernel-log said"]
         (lost("kernel-log"), xid(79, "nvml"), ONE),
         (xid(48, "kernel-log"), lost("nvml"), BOTH),
         (xid(79, "kernel-log"), lost("nvml", component=OTHER), BOTH),
-        (xid(48, "kernel-log", None), xid(48, "nvml", 101.0), ONE),  # the entry's own time stands in
+        (
+            xid(48, "kernel-log", None),
+            xid(48, "nvml", 101.0),
+            ONE,
+        ),  # the entry's own time stands in
         (xid(48, "kernel-log", None), xid(48, "nvml", 110.5), BOTH),
     ],
 )
@@ -63,7 +73,9 @@ def test_what_one_source_says_twice_stays() -> None:
 
 def test_another_boot_is_another_incident() -> None:
     first, second = journals.entries([xid(48, "kernel-log"), xid(48, "nvml")])
-    assert without_duplicates([first, msgspec.structs.replace(second, boot=1)])[1].body == second.body
+    assert (
+        without_duplicates([first, msgspec.structs.replace(second, boot=1)])[1].body == second.body
+    )
 
 
 def test_what_is_no_event_stays() -> None:
@@ -71,10 +83,25 @@ def test_what_is_no_event_stays() -> None:
     assert without_duplicates(entries) == entries
 
 
-@given(st.lists(st.builds(xid, st.sampled_from([13, 79]), st.sampled_from(["kernel-log", "nvml"]), st.floats(0, 50))))
+@given(
+    st.lists(
+        st.builds(
+            xid,
+            st.sampled_from([13, 79]),
+            st.sampled_from(["kernel-log", "nvml"]),
+            st.floats(0, 50),
+        )
+    )
+)
 def test_every_incident_is_told_by_somebody(events: list[Event]) -> None:
-    left = [entry.body for entry in without_duplicates(journals.entries(events)) if isinstance(entry.body, Event)]
-    assert [event for event in left if event.source != "nvml"] == [event for event in events if event.source != "nvml"]
+    left = [
+        entry.body
+        for entry in without_duplicates(journals.entries(events))
+        if isinstance(entry.body, Event)
+    ]
+    assert [event for event in left if event.source != "nvml"] == [
+        event for event in events if event.source != "nvml"
+    ]
     for event in events:
         near = (
             abs((event.boot_s or 0) - (other.boot_s or 0)) <= SAME_WITHIN_S
@@ -94,7 +121,10 @@ def test_the_fold_counts_an_incident_once() -> None:
     assert [finding.quote for finding in both.of_kind("fail")] == ONE
     assert both.verdict == "FAIL"
     alone = fold(events(lost("nvml", 103.0)))
-    assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == ("FAIL", ["nvml said"])
+    assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == (
+        "FAIL",
+        ["nvml said"],
+    )
 
 
 @each(
@@ -110,10 +140,14 @@ def test_the_fold_counts_an_incident_once() -> None:
         ("info", False, []),
     ],
 )
-def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, kinds: list[str]) -> None:
+def test_what_an_event_does_to_the_outcome(
+    severity: Severity, hardware: bool, kinds: list[str]
+) -> None:
     """Harm that proves a fault of the machine fails; harm that software alone can do leaves it unjudged."""
     for component, told in ((GPU, f"xid 48 on {GPU}: m"), (None, "xid 48: m")):
-        event = msgspec.structs.replace(xid(48, "nvml", component=component), severity=severity, hardware=hardware)
+        event = msgspec.structs.replace(
+            xid(48, "nvml", component=component), severity=severity, hardware=hardware
+        )
         found = event_findings([event], "c.one")
         assert [finding.kind for finding in found] == kinds
         assert [finding.text for finding in found] == [told] * len(kinds)

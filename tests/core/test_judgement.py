@@ -17,9 +17,16 @@ EIGHT = Limit("count", "there are eight", low=8.0, high=8.0)
 
 
 def judge(
-    one: Due, *values: float | None, waivers: tuple[Waiver, ...] = (), skips: tuple[Skipped, ...] = (), **more: Any
+    one: Due,
+    *values: float | None,
+    waivers: tuple[Waiver, ...] = (),
+    skips: tuple[Skipped, ...] = (),
+    **more: Any,
 ) -> Judgement:
-    measured = [Measured("link.copy", one.measurement, one.component, one.unit, value, **more) for value in values]
+    measured = [
+        Measured("link.copy", one.measurement, one.component, one.unit, value, **more)
+        for value in values
+    ]
     return judge_due(one, "link.copy", measured, skips, waivers)
 
 
@@ -46,15 +53,22 @@ def test_a_failure_says_measured_unit_component_limit_and_basis() -> None:
         "copy",
         "gpu0",
     )
-    assert finding.text == "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis"
+    assert (
+        finding.text
+        == "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis"
+    )
 
 
 @each("note", ["PCI bus: none\nNVML: none", "x" * 101])
 @each("value", [99.5, 105.0, 90.0])
 def test_a_long_note_stands_beside_the_text(note: str, value: float) -> None:
-    finding = judge(due(), value, note=note, waivers=(waiver(90.0),) if value == 90.0 else ()).findings[0]
+    finding = judge(
+        due(), value, note=note, waivers=(waiver(90.0),) if value == 90.0 else ()
+    ).findings[0]
     assert finding.note == note
-    assert finding.text.startswith(f"copy on gpu0: measured {value:g} GB/s, limit >= 100 GB/s; basis: a basis")
+    assert finding.text.startswith(
+        f"copy on gpu0: measured {value:g} GB/s, limit >= 100 GB/s; basis: a basis"
+    )
 
 
 @each("note", ["x" * 100, "", None])
@@ -79,7 +93,9 @@ def test_a_warning_is_told_and_does_not_fail() -> None:
         (FLOOR, 109.99999, "measured 109.99999 GB/s"),
     ],
 )
-def test_a_value_just_outside_does_not_read_as_if_it_were_inside(limit: Limit, value: float, shown: str) -> None:
+def test_a_value_just_outside_does_not_read_as_if_it_were_inside(
+    limit: Limit, value: float, shown: str
+) -> None:
     assert shown in judge(due(unit=limit.unit, limit=limit), value).findings[0].text
 
 
@@ -106,7 +122,12 @@ def test_of_several_values_the_worst_is_shown_and_each_failure_told(
 
 @each(
     "limit, side, worst",
-    [(None, "higher", 3.0), (None, "lower", 1.0), (None, None, 1.0), (Limit("us", "b", low=0.0), "higher", 1.0)],
+    [
+        (None, "higher", 3.0),
+        (None, "lower", 1.0),
+        (None, None, 1.0),
+        (Limit("us", "b", low=0.0), "higher", 1.0),
+    ],
 )
 def test_of_several_values_without_a_limit_the_worse_one_counts(
     limit: Limit | None, side: Worse | None, worst: float
@@ -164,11 +185,17 @@ def test_values_of_others_are_not_ours() -> None:
         (FLOOR, math.nan, 95.0, "fail"),
     ],
 )
-def test_a_waiver_is_bounded_on_the_side_that_fails(limit: Limit, worst: float, value: float, kind: str) -> None:
+def test_a_waiver_is_bounded_on_the_side_that_fails(
+    limit: Limit, worst: float, value: float, kind: str
+) -> None:
     judged = judge(due(unit=limit.unit, limit=limit), value, waivers=(waiver(worst),))
     assert kinds(judged) == [kind]
     assert judged.waived == (kind == "waived")
-    told = "waived: the riser is old (worst accepted" if kind == "waived" else "worse than the waiver accepts ("
+    told = (
+        "waived: the riser is old (worst accepted"
+        if kind == "waived"
+        else "worse than the waiver accepts ("
+    )
     assert told in judged.findings[0].text
 
 
@@ -178,10 +205,19 @@ def test_a_warning_needs_no_waiver() -> None:
 
 @each(
     "component, applies",
-    [("gpu0", True), ("gpu*", True), ("gpu[0-3]", True), ("gpu", False), ("gpu1", False), ("GPU0", False)],
+    [
+        ("gpu0", True),
+        ("gpu*", True),
+        ("gpu[0-3]", True),
+        ("gpu", False),
+        ("gpu1", False),
+        ("GPU0", False),
+    ],
 )
 def test_a_waiver_speaks_of_its_components_alone(component: str, applies: bool) -> None:
-    assert kinds(judge(due(), 95.0, waivers=(waiver(90.0, component),))) == (["waived"] if applies else ["fail"])
+    assert kinds(judge(due(), 95.0, waivers=(waiver(90.0, component),))) == (
+        ["waived"] if applies else ["fail"]
+    )
 
 
 def test_a_component_with_brackets_in_its_name_is_itself() -> None:
@@ -210,7 +246,9 @@ def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> No
     skip = Waiver("known", skip="link.copy")
     assert kinds(judge(due(), 95.0, waivers=(skip,))) == ["fail"]
     # No machine file says this, but a journal is read as it is.
-    assert kinds(judge(due(), 95.0, waivers=(Waiver("known", skip="link.copy", worst=90.0),))) == ["fail"]
+    assert kinds(judge(due(), 95.0, waivers=(Waiver("known", skip="link.copy", worst=90.0),))) == [
+        "fail"
+    ]
     skipped = judge(due(), waivers=(waiver(90.0),), skips=(Skipped("link.copy", "no tool"),))
     assert kinds(skipped) == ["skip"]
 
@@ -218,10 +256,14 @@ def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> No
 @each("measurement, component, applies",
     [(None, None, True), ("copy", None, True), (None, "gpu0", True), ("copy", "gpu0", True), ("triad", None, False), (None, "gpu1", False)],
 )  # fmt: skip
-def test_a_skip_is_told_with_its_reason(measurement: str | None, component: str | None, applies: bool) -> None:
+def test_a_skip_is_told_with_its_reason(
+    measurement: str | None, component: str | None, applies: bool
+) -> None:
     judged = judge(due(), skips=(Skipped("link.copy", "run as root", measurement, component),))
     assert kinds(judged) == (["skip"] if applies else ["error"])
-    told = "copy on gpu0 was not measured: run as root" if applies else "copy on gpu0 was not measured"
+    told = (
+        "copy on gpu0 was not measured: run as root" if applies else "copy on gpu0 was not measured"
+    )
     assert judged.findings[0].text == told
     assert not judged.skipped
 
@@ -229,9 +271,13 @@ def test_a_skip_is_told_with_its_reason(measurement: str | None, component: str 
 @each("name, component, applies",
     [("link.copy", None, True), ("link", "gpu*", True), ("l*.copy", "gpu0", True), ("link.cop", None, False), ("link", "gpu1", False)],
 )  # fmt: skip
-def test_a_waived_skip_is_no_skip_but_stays_visible(name: str, component: str | None, applies: bool) -> None:
+def test_a_waived_skip_is_no_skip_but_stays_visible(
+    name: str, component: str | None, applies: bool
+) -> None:
     known = Waiver("a VM has none", skip=name, component=component)
-    judged = judge(due(), skips=(Skipped("link.copy", "run as root"),), waivers=(waiver(1.0), known))
+    judged = judge(
+        due(), skips=(Skipped("link.copy", "run as root"),), waivers=(waiver(1.0), known)
+    )
     assert kinds(judged) == (["waived"] if applies else ["skip"])
     assert (judged.skipped, judged.waived) == (applies, applies)
     assert judged.findings[0].text.endswith("waived: a VM has none") == applies
@@ -253,6 +299,10 @@ def test_what_a_waiver_covers() -> None:
 
 
 def test_a_value_in_another_unit_is_an_error_and_never_held_against_the_limit() -> None:
-    judged = judge_due(due(), "link.copy", [Measured("link.copy", "copy", "gpu0", "GiB", 500.0)], [], [])
-    assert [(finding.kind, finding.text) for finding in judged.findings] == [("error", "copy came in GiB, not in GB/s")]
+    judged = judge_due(
+        due(), "link.copy", [Measured("link.copy", "copy", "gpu0", "GiB", 500.0)], [], []
+    )
+    assert [(finding.kind, finding.text) for finding in judged.findings] == [
+        ("error", "copy came in GiB, not in GB/s")
+    ]
     assert judged.value is None

@@ -33,7 +33,9 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
         (Limit("W", "b", high=0.3), 0.1 + 0.2, "fail"),  # exact comparison, no epsilon
     ],
 )
-def test_a_limit_compares_exactly_and_its_bounds_are_allowed_values(limit: Limit, value: float, grade: str) -> None:
+def test_a_limit_compares_exactly_and_its_bounds_are_allowed_values(
+    limit: Limit, value: float, grade: str
+) -> None:
     assert limit.grade(value) == grade
 
 
@@ -99,7 +101,9 @@ def test_these_units_make_a_limit_and_no_others() -> None:
 
 
 @given(finite, finite, finite, finite, finite)
-def test_a_value_that_does_not_fail_is_between_the_bounds(a: float, b: float, c: float, d: float, value: float) -> None:
+def test_a_value_that_does_not_fail_is_between_the_bounds(
+    a: float, b: float, c: float, d: float, value: float
+) -> None:
     low, warn_low, warn_high, high = sorted((a, b, c, d))
     grade = Limit("W", "b", low, high, warn_low, warn_high).grade(value)
     assert (grade != "fail") == (low <= value <= high)
@@ -146,20 +150,36 @@ def test_counts_and_ratios_are_bare_and_the_rest_carry_their_unit() -> None:
 
 
 def series(*values: float) -> Series:
-    return Series("cpu_temperature", "cpu", "degC", tuple((float(index), value) for index, value in enumerate(values)))
+    return Series(
+        "cpu_temperature",
+        "cpu",
+        "degC",
+        tuple((float(index), value) for index, value in enumerate(values)),
+    )
 
 
 def test_reductions_of_a_series() -> None:
-    assert (series(2, 1, 3).maximum(), series(2, 1, 3).minimum(), series(1, 5, 2, 3).median()) == (3, 1, 2.5)
+    assert (series(2, 1, 3).maximum(), series(2, 1, 3).minimum(), series(1, 5, 2, 3).median()) == (
+        3,
+        1,
+        2.5,
+    )
     assert (series(4, 4, 9).growth(), series(4, 4).growth()) == (5, 0)
 
 
 @each("reduction", ["maximum", "minimum", "median", "growth"])
 @each(
     "values, told",
-    [((), "no samples"), ((NAN, 1.0), "no finite number"), ((1.0, NAN), "no finite number"), ((1.0, INF), "no finite")],
+    [
+        ((), "no samples"),
+        ((NAN, 1.0), "no finite number"),
+        ((1.0, NAN), "no finite number"),
+        ((1.0, INF), "no finite"),
+    ],
 )
-def test_no_reduction_of_nothing_or_of_what_is_no_number(reduction: str, values: tuple[float, ...], told: str) -> None:
+def test_no_reduction_of_nothing_or_of_what_is_no_number(
+    reduction: str, values: tuple[float, ...], told: str
+) -> None:
     with pytest.raises(ValueError, match=f"cpu_temperature on cpu .*{told}"):
         getattr(series(*values), reduction)()
 

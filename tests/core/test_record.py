@@ -30,14 +30,22 @@ OTHERS: list[Body] = [
     Observed({"cpu": {"model": "x", "cores": 4, "odd": None}, "disks": [1.5, "a"]}),
     ToolRan("cpu.gemm[f64]", ("stress-ng", "--cpu", "0"), -9, 1.5, "logs/a.log"),
     ToolRan("cpu.gemm[f64]", (), 0, 0.0),
-    Sample({"cpu_temperature_c": 55.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 60.0}),
+    Sample(
+        {"cpu_temperature_c": 55.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 60.0}
+    ),
     Sample({}),
     Sample({"power_w": 612.5}, component="gpu0"),
     Event("Xid", "fatal", "t", "m", "a", code="79", component="gpu0", boot_s=1.5, hardware=False),
     Event("xid", "fatal", "t", "m", "a", code=79, component="0000:01:00.0", source="nvml"),
     ForeignProcess("gpu0", 125.5, 4242, "python3", 1 << 40),
     ForeignProcess("gpu1", 125.5, None, None, None, 130.0),
-    Table("a.one", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"), (512.0, 21.5, "b"))),
+    Table(
+        "a.one",
+        "gpu0",
+        "gemm_f64_by_size",
+        ("n", "TFLOP/s", "how"),
+        ((128.0, 0.25, "a"), (512.0, 21.5, "b")),
+    ),
     Postponed(("gpu0: train (process 12) computes on it",), 2, 7),
     RunClosed("a.one", True, {"cpu_temperature_c": 91.0}, "the machine was restarted"),
     RunClosed(None, False, {}, "killed"),
@@ -62,7 +70,9 @@ def test_any_record_comes_back_and_no_number_is_invented(body: Body) -> None:
     back = there_and_back(entry)
     if isinstance(body, Measured) and body.value is not None and body.value - body.value != 0:
         assert isinstance(back.body, Measured)
-        assert back.body.value is None  # JSON has no NaN and no infinity: absent, never another number
+        assert (
+            back.body.value is None
+        )  # JSON has no NaN and no infinity: absent, never another number
     else:
         assert back == entry
 
@@ -76,7 +86,9 @@ def test_any_plan_comes_back_with_its_limits_and_waivers(made: Plan) -> None:
 
 def test_a_sample_without_a_span_is_of_one_moment() -> None:
     (entry,) = entries([Sample({"power_w": 612.5})])
-    back = msgspec.json.decode(msgspec.json.encode(entry).replace(b'"span_s":0.0,', b""), type=Entry)
+    back = msgspec.json.decode(
+        msgspec.json.encode(entry).replace(b'"span_s":0.0,', b""), type=Entry
+    )
     assert isinstance(back.body, Sample)
     assert back.body.span_s == 0.0
 
@@ -90,6 +102,8 @@ def test_every_kind_of_record_is_among_these() -> None:
 
 
 def test_a_limit_from_a_journal_is_checked_like_any_other() -> None:
-    text = msgspec.json.encode(due(limit=Limit("W", "b", low=1.0))).replace(b'"low":1.0', b'"low":null')
+    text = msgspec.json.encode(due(limit=Limit("W", "b", low=1.0))).replace(
+        b'"low":1.0', b'"low":null'
+    )
     with pytest.raises(msgspec.ValidationError, match="needs low, high, or both"):
         msgspec.json.decode(text, type=type(due()))

@@ -58,7 +58,10 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(regular_file, "LINE", 4)
     path = tmp_path / "x"
     path.write_bytes(b"123\n12345")
-    with regular_file.open_read(path, 100) as file, pytest.raises(NotRegular, match="a line of more than 4 bytes"):
+    with (
+        regular_file.open_read(path, 100) as file,
+        pytest.raises(NotRegular, match="a line of more than 4 bytes"),
+    ):
         assert [*regular_file.lines(file, path)] == []
 
 
@@ -72,4 +75,8 @@ def test_writing_does_not_wait_for_a_reader(tmp_path: Path) -> None:
 
 
 def test_sizes_are_told_in_words() -> None:
-    assert [regular_file.size(one) for one in (5, 1 << 20, 3 << 29)] == ["5 bytes", "1 MiB", "1.5 GiB"]
+    assert [regular_file.size(one) for one in (5, 1 << 20, 3 << 29)] == [
+        "5 bytes",
+        "1 MiB",
+        "1.5 GiB",
+    ]

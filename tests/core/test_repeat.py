@@ -29,7 +29,12 @@ from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 # Limit 100, warned of below 110; on the nights before it was 150.
-WAS = Reference(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
+WAS = Reference(
+    decides=True,
+    off_fails=3,
+    off_of=14,
+    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+)
 BEFORE = replace(WAS, before=True)
 
 
@@ -37,8 +42,13 @@ def remembered(past: Reference | None = WAS) -> Due:
     return replace(due("copy", "gpu0"), past=past)
 
 
-def night(first: float, *again: float, past: Reference | None = WAS, more: Iterable[Body] = ()) -> Verdict:
-    made = plan(check("a.one", remembered(past), due("faults", "gpu0", "count", NONE_ALLOWED)), check("b.two"))
+def night(
+    first: float, *again: float, past: Reference | None = WAS, more: Iterable[Body] = ()
+) -> Verdict:
+    made = plan(
+        check("a.one", remembered(past), due("faults", "gpu0", "count", NONE_ALLOWED)),
+        check("b.two"),
+    )
     own = bodies(made, {("copy", "gpu0"): first})
     return fold([*entries(own[:-1]), *seconds(again, more), *entries(own[-1:], start_s=900.0)])
 
@@ -51,7 +61,9 @@ def seconds(values: Iterable[float], more: Iterable[Body] = ()) -> list[Entry]:
     if not written:
         return []
     begun = SessionStarted(REPEAT_SESSION, "digest-of-the-plan", ("a.one", "b.two"))
-    own = [replace(one, segment=repeat.SEGMENT) for one in entries([begun, *written], start_s=500.0)]
+    own = [
+        replace(one, segment=repeat.SEGMENT) for one in entries([begun, *written], start_s=500.0)
+    ]
     return [*own, *entries([SessionEnded(REPEAT_SESSION, True, "exited 0", 2.0)], start_s=600.0)]
 
 
@@ -90,14 +102,20 @@ def test_a_value_outside_is_worth_a_second_look() -> None:
     ("again", "event", "outside", "unsteady"),
     [(139.0, "drift.step", True, False), (150.0, "drift.unsteady", False, True)],
 )
-def test_what_the_second_look_shows_is_told(again: float, event: str, outside: bool, unsteady: bool) -> None:
+def test_what_the_second_look_shows_is_told(
+    again: float, event: str, outside: bool, unsteady: bool
+) -> None:
     verdict = night(140.0, again)
     assert verdict.verdict == "PASS"
     assert told(verdict) == [("warn", event)]
     judged = one(verdict).judged[0]
     assert (judged.value, judged.again) == (140.0, again)
     assert judged.drift is not None
-    assert (judged.drift.outside, judged.drift.unsteady, judged.drift.look_again) == (outside, unsteady, False)
+    assert (judged.drift.outside, judged.drift.unsteady, judged.drift.look_again) == (
+        outside,
+        unsteady,
+        False,
+    )
     assert not repeat.should_repeat(one(verdict).judged, one(verdict).findings)
 
 
@@ -112,10 +130,15 @@ def troubles(*own: Body, known: Sequence[Finding] = ()) -> list[str]:
 
 
 def test_what_a_second_look_ended_with_is_told_once() -> None:
-    known = [Finding("warn", "a.one", "copy is lower"), Finding("fail", "a.one", "faults on gpu0: measured 2")]
+    known = [
+        Finding("warn", "a.one", "copy is lower"),
+        Finding("fail", "a.one", "faults on gpu0: measured 2"),
+    ]
 
     def said(message: str) -> list[str]:
-        return troubles(CheckStarted("a.one"), CheckEnded("a.one", "fail", message, 1.0), known=known)
+        return troubles(
+            CheckStarted("a.one"), CheckEnded("a.one", "fail", message, 1.0), known=known
+        )
 
     assert said("faults on gpu0: measured 2; and more") == []
     assert said("the load hung") == ["at the second look: the load hung"]
@@ -134,7 +157,9 @@ def test_a_second_look_begins_and_ends_once() -> None:
 def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
     made = plan(check("a.one"))
     begun = SessionStarted(REPEAT_SESSION, made.digest, ("a.one",))
-    texts = [finding.text for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)]
+    texts = [
+        finding.text for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)
+    ]
     assert texts == [f"session {REPEAT_SESSION} began 1 and ended 0 times, not once"]
 
 
@@ -174,7 +199,9 @@ def test_a_second_look_that_did_not_end_well_is_told(outcome: Outcome) -> None:
     bad: list[Body] = [CheckStarted("a.one"), CheckEnded("a.one", outcome, "the load hung", 1.0)]
     verdict = night(140.0, more=bad)
     assert verdict.verdict == {"fail": "FAIL", "error": "UNJUDGED"}[outcome]
-    assert [finding.text for finding in verdict.of_kind(outcome)] == ["at the second look: the load hung"]
+    assert [finding.text for finding in verdict.of_kind(outcome)] == [
+        "at the second look: the load hung"
+    ]
     bad[1] = CheckEnded("a.one", outcome, "", 1.0)
     texts = [finding.text for finding in night(140.0, more=bad).of_kind(outcome)]
     assert texts == [f"at the second look: ended as {outcome}"]
@@ -191,8 +218,14 @@ def test_a_second_look_that_shows_nothing_changes_nothing(outcome: Outcome) -> N
     "records, text",
     [
         ([CheckStarted("a.one")], "the second look did not finish"),
-        ([CheckStarted("a.one"), CheckStarted("a.one")], "the second look began 2 and ended 0 times, not once"),
-        ([CheckEnded("a.one", "pass", "", 1.0)], "the second look began 0 and ended 1 times, not once"),
+        (
+            [CheckStarted("a.one"), CheckStarted("a.one")],
+            "the second look began 2 and ended 0 times, not once",
+        ),
+        (
+            [CheckEnded("a.one", "pass", "", 1.0)],
+            "the second look began 0 and ended 1 times, not once",
+        ),
     ],
 )
 def test_a_torn_second_look_leaves_the_run_unjudged(records: list[Body], text: str) -> None:
@@ -221,12 +254,20 @@ def test_its_session_is_due_once_or_not_at_all() -> None:
         records: list[Body] = [*own[:-1], *stray, own[-1]]
         assert fold(entries(records)).verdict == "UNJUDGED"
     assert (
-        fold(entries([*own[:-1], begun, SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0), own[-1]])).verdict
+        fold(
+            entries(
+                [*own[:-1], begun, SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0), own[-1]]
+            )
+        ).verdict
         == "PASS"
     )
     other = SessionStarted(REPEAT_SESSION, "another digest", ("a.one",))
     assert (
-        fold(entries([*own[:-1], other, SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0), own[-1]])).verdict
+        fold(
+            entries(
+                [*own[:-1], other, SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0), own[-1]]
+            )
+        ).verdict
         == "UNJUDGED"
     )
 

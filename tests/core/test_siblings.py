@@ -10,7 +10,9 @@ from acceptance.core.siblings import ratios
 
 def test_each_is_held_against_the_others_of_its_model() -> None:
     three = {"gpu0": 90.0, "gpu1": 100.0, "gpu2": 110.0}
-    assert ratios(three, {"A": tuple(three)}) == pytest.approx({"gpu0": 90 / 105, "gpu1": 1.0, "gpu2": 110 / 95})
+    assert ratios(three, {"A": tuple(three)}) == pytest.approx(
+        {"gpu0": 90 / 105, "gpu1": 1.0, "gpu2": 110 / 95}
+    )
     four = {**three, "gpu3": 7.0}
     assert ratios(four, {"A": ("gpu0", "gpu1"), "B": ("gpu2", "gpu3")}) == pytest.approx(
         {"gpu0": 0.9, "gpu1": 100 / 90, "gpu2": 110 / 7, "gpu3": 7 / 110}

@@ -47,9 +47,15 @@ def test_an_end_without_a_beginning_is_no_span() -> None:
 
 
 def test_of_what_a_check_proved_the_last_word_holds() -> None:
-    assert load_progress(ONE_THEN_TWO, CheckSpans(ONE_THEN_TWO)) == {"a.one": "all proved", "a.two": "two began"}
+    assert load_progress(ONE_THEN_TWO, CheckSpans(ONE_THEN_TWO)) == {
+        "a.one": "all proved",
+        "a.two": "two began",
+    }
 
 
 def test_notes_are_in_order_with_one_word_of_progress_a_check_and_no_trouble() -> None:
-    found: list[Entry] = [*ONE_THEN_TWO, replace(ONE_THEN_TWO[-1], body=Note("a segment is missing", trouble=True))]
+    found: list[Entry] = [
+        *ONE_THEN_TWO,
+        replace(ONE_THEN_TWO[-1], body=Note("a segment is missing", trouble=True)),
+    ]
     assert run_notes(found, CheckSpans(found)) == ("all proved", "between", "two began")

@@ -14,12 +14,24 @@ from acceptance.core.waiver import Waiver
 
 
 def event(severity: str = "fatal", **more: object) -> Event:
-    return Event("Xid", severity, "NVRM: Xid 79", "fell off the bus", "reseat it", code=79, component="gpu0", **more)  # type: ignore[arg-type]
+    return Event(
+        "Xid",
+        severity,
+        "NVRM: Xid 79",
+        "fell off the bus",
+        "reseat it",
+        code=79,
+        component="gpu0",
+        **more,
+    )  # type: ignore[arg-type]
 
 
 def test_a_waived_skip_passes_the_run_and_stays_a_skip() -> None:
     made = plan(check("a.one"), check("b.two"), waivers=[Waiver("a VM has none", skip="b")])
-    skip: list[Body] = [Skipped("b.two", "no sensor"), CheckEnded("b.two", "skip", "no sensor", 0.1)]
+    skip: list[Body] = [
+        Skipped("b.two", "no sensor"),
+        CheckEnded("b.two", "skip", "no sensor", 0.1),
+    ]
 
     def skipping(body: Body) -> list[Body]:
         if isinstance(body, CheckEnded) and body.check == "b.two":
@@ -29,14 +41,19 @@ def test_a_waived_skip_passes_the_run_and_stays_a_skip() -> None:
     verdict = changed(skipping, made)
     assert (verdict.verdict, verdict.checks[1].outcome) == ("PASS", "skip")
     assert verdict.waived_whole() == ("b",)
-    assert told(verdict, "waived") == ["b.two: copy on gpu0 was not measured: no sensor; waived: a VM has none"]
+    assert told(verdict, "waived") == [
+        "b.two: copy on gpu0 was not measured: no sensor; waived: a VM has none"
+    ]
     unwaived = changed(skipping, replace(made, waivers=()))
     assert told(unwaived) == ["b.two: copy on gpu0 was not measured: no sensor"]
     assert unwaived.checks[1].outcome == "skip"
 
 
 def test_a_skip_of_one_component_leaves_the_check_a_pass() -> None:
-    made = plan(check("a.one", due(), due(component="gpu1")), waivers=[Waiver("known", skip="a.one", component="gpu1")])
+    made = plan(
+        check("a.one", due(), due(component="gpu1")),
+        waivers=[Waiver("known", skip="a.one", component="gpu1")],
+    )
 
     def skipping(body: Body) -> list[Body]:
         return [
@@ -49,7 +66,9 @@ def test_a_skip_of_one_component_leaves_the_check_a_pass() -> None:
     assert (verdict.verdict, verdict.checks[0].outcome) == ("PASS", "pass")
     assert verdict.waived_whole() == ()  # a part of the subject was measured and judged
     assert (
-        changed(skipping, replace(made, waivers=(Waiver("known", skip="a.one", component="gpu0"),))).verdict
+        changed(
+            skipping, replace(made, waivers=(Waiver("known", skip="a.one", component="gpu0"),))
+        ).verdict
         == "UNJUDGED"
     )
 
@@ -65,7 +84,9 @@ def test_a_check_that_skips_after_it_has_measured_a_part_needs_its_waiver_for_th
 
     assert changed(skipping, made).verdict == "PASS"
     assert changed(skipping, replace(made, waivers=())).verdict == "UNJUDGED"
-    assert changed(skipping, replace(made, checks=(check("a.one", due()),))).verdict == "UNJUDGED"  # a skip of nothing
+    assert (
+        changed(skipping, replace(made, checks=(check("a.one", due()),))).verdict == "UNJUDGED"
+    )  # a skip of nothing
 
 
 def waiving(component: str = "gpu0") -> Waiver:
@@ -106,7 +127,9 @@ def test_events_are_told_by_severity_and_kind() -> None:
     assert added(event("warning")).verdict == "PASS"
     assert told(added(event("warning")), "warn") == ["run: Xid 79 on gpu0: fell off the bus"]
     assert added(event("info")).of_kind("warn", "fail", "error") == ()
-    bare = added(Event("OOM", "error", "text", "no memory", "add some", hardware=False)).of_kind("error")[0]
+    bare = added(Event("OOM", "error", "text", "no memory", "add some", hardware=False)).of_kind(
+        "error"
+    )[0]
     assert (bare.text, bare.action, bare.quote) == ("OOM: no memory", "add some", "text")
 
 
@@ -121,7 +144,9 @@ def test_an_event_belongs_to_the_check_that_was_running(boot_s: float, home: str
     verdict = added(event(boot_s=boot_s))
     assert [finding.check for finding in verdict.of_kind("fail")] == [home]
     assert [one.id for one in verdict.checks if one.events] == ([] if home == "run" else [home])
-    assert [one.id for one in verdict.checks if one.outcome == "fail"] == ([] if home == "run" else [home])
+    assert [one.id for one in verdict.checks if one.outcome == "fail"] == (
+        [] if home == "run" else [home]
+    )
 
 
 def test_an_event_without_a_time_of_its_own_has_that_of_its_record() -> None:

@@ -15,7 +15,16 @@ BUSY = ("gpu0: train (process 12, 70.2 GiB) computes on it",)
 
 def night(in_a_row: int, *more: Body, reasons: tuple[str, ...] = BUSY) -> Verdict:
     started = bodies(TWO)[0]
-    return fold(entries([started, Postponed(reasons, in_a_row, 3), *more, RunEnded(False, "the machine is in use")]))
+    return fold(
+        entries(
+            [
+                started,
+                Postponed(reasons, in_a_row, 3),
+                *more,
+                RunEnded(False, "the machine is in use"),
+            ]
+        )
+    )
 
 
 @pytest.mark.parametrize("in_a_row", [1, 2])

@@ -70,23 +70,38 @@ def test_a_check_outside_the_plan_is_told_once() -> None:
 )
 def test_a_session_of_another_rigproof_is_not_believed(started: dict[str, str]) -> None:
     verdict = changed(
-        lambda body: [replace(body, **started) if isinstance(body, SessionStarted) and body.session == "load" else body]
+        lambda body: [
+            replace(body, **started)
+            if isinstance(body, SessionStarted) and body.session == "load"
+            else body
+        ]
     )
-    assert told(verdict) == ["run: session load ran another version of rigproof than the one that made the plan"]
+    assert told(verdict) == [
+        "run: session load ran another version of rigproof than the one that made the plan"
+    ]
 
 
 def test_a_session_that_died_says_how() -> None:
     verdict = changed(
         lambda body: [
-            replace(body, complete=False, detail="died of SIGKILL") if isinstance(body, SessionEnded) else body
+            replace(body, complete=False, detail="died of SIGKILL")
+            if isinstance(body, SessionEnded)
+            else body
         ]
     )
-    assert told(verdict) == ["run: session load died of SIGKILL", "run: session host-after died of SIGKILL"]
+    assert told(verdict) == [
+        "run: session load died of SIGKILL",
+        "run: session host-after died of SIGKILL",
+    ]
 
 
 def test_a_closed_run_tells_what_the_next_start_found() -> None:
     records = [body for body in bodies(TWO) if not isinstance(body, RunEnded)]
-    verdict = fold(entries([*records, RunClosed("a.one", True, {}, "the machine was restarted; a.one was running")]))
+    verdict = fold(
+        entries(
+            [*records, RunClosed("a.one", True, {}, "the machine was restarted; a.one was running")]
+        )
+    )
     assert told(verdict) == [
         "run: the run did not come to its end",
         "run: the machine was restarted; a.one was running",
@@ -108,11 +123,20 @@ def test_a_failure_goes_before_what_is_unjudged_and_the_exit_code_follows() -> N
 
 def test_sessions_that_left_no_trace_are_told_unless_the_run_says_why_it_stopped() -> None:
     started, *_, end = bodies(TWO)
-    lost = [f"run: session {name} began 0 and ended 0 times, not once" for name in ("load", "host-after")]
+    lost = [
+        f"run: session {name} began 0 and ended 0 times, not once"
+        for name in ("load", "host-after")
+    ]
     assert told(fold(entries([started, end])))[:2] == lost
     assert told(fold(entries([started])))[:2] == lost
-    refused = [started, SessionEnded("load", True, "exited 64", 1.0), RunEnded(False, "stopped by SIGINT")]
-    assert told(fold(entries(refused)))[0] == "run: session load began 0 and ended 1 times, not once"
+    refused = [
+        started,
+        SessionEnded("load", True, "exited 64", 1.0),
+        RunEnded(False, "stopped by SIGINT"),
+    ]
+    assert (
+        told(fold(entries(refused)))[0] == "run: session load began 0 and ended 1 times, not once"
+    )
     assert told(fold(entries([started, RunEnded(False, "stopped by SIGINT")])))[0] == (
         "run: the run did not come to its end: stopped by SIGINT"
     )

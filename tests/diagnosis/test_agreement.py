@@ -13,7 +13,10 @@ RIGHT, WRONG, ODD = ("in", "out"), ("in", "uot"), ("ni", "out")
 
 def gpus(*results: tuple[str, str], library: str = "cuBLAS 12.8") -> dict[str, ProductDigests]:
     """GPUs that agree in one product and made these of another."""
-    return {f"gpu{index}": ProductDigests(library, {KEY: one, OTHER: RIGHT}) for index, one in enumerate(results)}
+    return {
+        f"gpu{index}": ProductDigests(library, {KEY: one, OTHER: RIGHT})
+        for index, one in enumerate(results)
+    }
 
 
 def siblings(count: int) -> dict[str, tuple[str, ...]]:
@@ -61,7 +64,10 @@ def test_gpus_of_other_models_are_not_held_against_each_other() -> None:
 
 def test_a_sibling_whose_load_died_is_left_out_and_one_alone_is_not_compared() -> None:
     made = gpus(RIGHT, WRONG, RIGHT)
-    assert counts(compare({"gpu0": made["gpu0"], "gpu2": made["gpu2"]}, siblings(3))) == {"gpu0": 0, "gpu2": 0}
+    assert counts(compare({"gpu0": made["gpu0"], "gpu2": made["gpu2"]}, siblings(3))) == {
+        "gpu0": 0,
+        "gpu2": 0,
+    }
     assert compare({"gpu0": made["gpu0"]}, siblings(3)) == Agreement()
 
 
@@ -79,11 +85,15 @@ def test_another_selection_of_products_is_a_trouble_and_no_result() -> None:
     found = compare({**made, "gpu1": ProductDigests("cuBLAS 12.8", {KEY: RIGHT})}, siblings(2))
     assert (found.differing, len(found.troubles)) == ({}, 1)
     told = "did not make the same products, so their results cannot be compared: "
-    assert found.troubles[0].endswith(f"{told}gpu0 bf16 8192x8192x8192, f64 4096x4096x4096; gpu1 bf16 8192x8192x8192")
+    assert found.troubles[0].endswith(
+        f"{told}gpu0 bf16 8192x8192x8192, f64 4096x4096x4096; gpu1 bf16 8192x8192x8192"
+    )
 
 
 @given(st.lists(st.sampled_from([RIGHT, WRONG, ODD]), min_size=2, max_size=8))
-def test_whoever_is_cleared_has_what_more_have_than_anything_else(results: list[tuple[str, str]]) -> None:
+def test_whoever_is_cleared_has_what_more_have_than_anything_else(
+    results: list[tuple[str, str]],
+) -> None:
     found = compare(gpus(*results), siblings(len(results)))
     assert set(found.differing) == {f"gpu{index}" for index in range(len(results))}
     for index, own in enumerate(results):

@@ -11,7 +11,19 @@ import wrong_results as given_wrong
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from wrong_results import AGAIN, COPIED, INPUTS, SIDE, WHOLE, Fact, one_bit, ring, scrambled, units, vram
+from wrong_results import (
+    AGAIN,
+    COPIED,
+    INPUTS,
+    SIDE,
+    WHOLE,
+    Fact,
+    one_bit,
+    ring,
+    scrambled,
+    units,
+    vram,
+)
 
 from acceptance.diagnosis.diagnosis import diagnose, right_moments
 from acceptance.diagnosis.ring_pattern import MOMENTS
@@ -20,7 +32,9 @@ from acceptance.diagnosis.signature import GpuHeat, bits_text, positions
 SPREAD = random.Random(1).sample(range(SIDE * SIDE), 3000)
 
 
-def seen(*facts: Fact, heat: Sequence[GpuHeat | None] = (), right: Sequence[GpuHeat] = ()) -> tuple[str, str]:
+def seen(
+    *facts: Fact, heat: Sequence[GpuHeat | None] = (), right: Sequence[GpuHeat] = ()
+) -> tuple[str, str]:
     found = diagnose(facts, heat, right)
     assert "\n" not in found.sentence
     return found.kind, found.sentence
@@ -38,7 +52,9 @@ MOVED = ring([(n, 100 + n, 100 + (n ^ 4)) for n in range(64)])
 
 
 RANDOM_AGREES = vram([(64, 81, 902), (96, 5, 80)], pattern="random_inverse", address_bits=[17])
-RANDOM_DIFFERS = vram([(8 * n, n * 7919, n * 7919 ^ 4) for n in range(1, 9)], words=9000, pattern="random_inverse")
+RANDOM_DIFFERS = vram(
+    [(8 * n, n * 7919, n * 7919 ^ 4) for n in range(1, 9)], words=9000, pattern="random_inverse"
+)
 
 
 @each("kind, facts, told",
@@ -98,14 +114,19 @@ def test_each_kind_is_told_from_the_others(kind: str, facts: list[Fact], told: l
 
 
 def test_a_product_that_was_right_when_it_was_read_again() -> None:
-    fact = {key: value for key, value in one_bit(3).items() if key not in given_wrong.described_keys()}
+    fact = {
+        key: value for key, value in one_bit(3).items() if key not in given_wrong.described_keys()
+    }
     kind, sentence = seen(fact)
     assert kind == "read back right"
     assert "1 of 67108864 elements" in sentence
 
 
 def test_wide_elements() -> None:
-    assert seen(ring([(17 * n, 1 << 62 | n, (1 << 62 | n) + 1) for n in range(999)], width=8))[0] == "datapath"
+    assert (
+        seen(ring([(17 * n, 1 << 62 | n, (1 << 62 | n) + 1) for n in range(999)], width=8))[0]
+        == "datapath"
+    )
     kind, sentence = seen(ring([(5, 1 << 62, 0)], width=8))
     assert (kind, "XOR 4000000000000000 (bit 62)" in sentence) == ("one bit once", True)
 
@@ -168,7 +189,9 @@ def test_wrong_only_when_hot() -> None:
         ([], WARM_UP),
     ],
 )
-def test_heat_is_not_blamed_without_proof(heat: list[GpuHeat | None], cooler: list[GpuHeat]) -> None:
+def test_heat_is_not_blamed_without_proof(
+    heat: list[GpuHeat | None], cooler: list[GpuHeat]
+) -> None:
     assert seen(*HOT, heat=heat, right=cooler)[0] == "many"
 
 
@@ -192,15 +215,23 @@ def test_right_products_lie_between_wrong_ones_of_a_lap() -> None:
 
 
 def test_nothing_is_known_between_laps_and_of_one_product_alone() -> None:
-    later = [one_bit(3, iteration=10, lap=1, made_s=1010.0), one_bit(4, 7, iteration=13, lap=1, made_s=1013.0)]
+    later = [
+        one_bit(3, iteration=10, lap=1, made_s=1010.0),
+        one_bit(4, 7, iteration=13, lap=1, made_s=1013.0),
+    ]
     assert right_moments(later) == (1011.0, 1012.0)
     assert right_moments([one_bit(3, iteration=10, lap=0), one_bit(3, iteration=19, lap=1)]) == ()
-    assert right_moments([one_bit(3)]) == right_moments([]) == right_moments([{"check": "ring"}]) == ()
+    assert (
+        right_moments([one_bit(3)]) == right_moments([]) == right_moments([{"check": "ring"}]) == ()
+    )
     assert right_moments([INPUTS]) == ()
 
 
 def test_of_many_right_products_some_are_looked_at() -> None:
-    facts = [one_bit(3, iteration=10**6, made_s=9000.0), one_bit(4, 7, iteration=10**6 + 100, made_s=9001.0)]
+    facts = [
+        one_bit(3, iteration=10**6, made_s=9000.0),
+        one_bit(4, 7, iteration=10**6 + 100, made_s=9001.0),
+    ]
     found = right_moments(facts)
     assert MOMENTS - 2 <= len(found) <= MOMENTS
     assert all(-1000.0 <= moment < 9001.0 for moment in found)
@@ -217,10 +248,16 @@ def test_what_a_fact_does_not_tell_is_named(fact: Fact) -> None:
     for key in fact:
         without = {name: value for name, value in fact.items() if name != key}
         kind, sentence = seen(one_bit(5), without)
-        needed = key not in OPTIONAL or (key, fact["check"]) in {("component", "copy_p2p"), ("lap", "ring")}
+        needed = key not in OPTIONAL or (key, fact["check"]) in {
+            ("component", "copy_p2p"),
+            ("lap", "ring"),
+        }
         assert (kind == "unknown") == needed, key
         if needed:
-            assert f"wrong result 2 of 2 cannot be judged by its looks: it does not tell its {key}" in sentence
+            assert (
+                f"wrong result 2 of 2 cannot be judged by its looks: it does not tell its {key}"
+                in sentence
+            )
 
 
 STRANGE: list[Any] = [
@@ -255,18 +292,26 @@ def test_what_is_of_another_kind_is_never_an_exception(fact: Fact) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
 @given(
     st.sampled_from(COMPLETE),
-    st.dictionaries(st.sampled_from(sorted({key for fact in COMPLETE for key in fact})), json_values, max_size=4),
+    st.dictionaries(
+        st.sampled_from(sorted({key for fact in COMPLETE for key in fact})), json_values, max_size=4
+    ),
     st.floats(),
 )
 def test_nothing_raises(fact: Fact, changes: dict[str, Any], degrees: float) -> None:
-    found = diagnose([{**fact, **changes}, one_bit(2)], [GpuHeat(degrees), None, GpuHeat(1.0)], [GpuHeat(degrees)])
+    found = diagnose(
+        [{**fact, **changes}, one_bit(2)],
+        [GpuHeat(degrees), None, GpuHeat(1.0)],
+        [GpuHeat(degrees)],
+    )
     assert found.sentence
     right_moments([{**fact, **changes}, one_bit(2)])
 
@@ -285,9 +330,9 @@ def test_a_first_product_is_wrong_in_a_row_an_element_or_a_place_that_is_not_lis
     told = diagnose([WHOLE], [None]).sentence
     assert "are not what exact whole numbers give, first element [3, 4]: 5.0 for 3.0" in told
     assert "first row 7." in diagnose([{**WHOLE, "first": [{"index": [7]}]}], [None]).sentence
-    assert "first " not in diagnose([{**WHOLE, "first": []}], [None]).sentence.partition("Usually")[0].removeprefix(
-        "The first product"
-    )
+    assert "first " not in diagnose([{**WHOLE, "first": []}], [None]).sentence.partition("Usually")[
+        0
+    ].removeprefix("The first product")
 
 
 @each(

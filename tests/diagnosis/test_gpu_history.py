@@ -12,13 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.record import Body, Entry, Note, Sample
-from acceptance.diagnosis.gpu_history import GAP_S, MOMENT_S, GpuHistory, HistoryPoint, histories, running_at
+from acceptance.diagnosis.gpu_history import (
+    GAP_S,
+    MOMENT_S,
+    GpuHistory,
+    HistoryPoint,
+    histories,
+    running_at,
+)
 from acceptance.observe.sensors import SampleThinner
 
 PERIOD_S = 0.2
 
 
-def raw(*values: float | None, name: str = "x", begin: float = 100.0, step: float = 1.0) -> list[HistoryPoint]:
+def raw(
+    *values: float | None, name: str = "x", begin: float = 100.0, step: float = 1.0
+) -> list[HistoryPoint]:
     """Samples a step apart; None is one without the reading."""
     return [
         HistoryPoint(begin + step * number, {"other": 1.0} if value is None else {name: value})
@@ -26,7 +35,9 @@ def raw(*values: float | None, name: str = "x", begin: float = 100.0, step: floa
     ]
 
 
-def span(boot_s: float, low: float, mean: float, high: float, *, span_s: float = 10.0, name: str = "x") -> HistoryPoint:
+def span(
+    boot_s: float, low: float, mean: float, high: float, *, span_s: float = 10.0, name: str = "x"
+) -> HistoryPoint:
     return HistoryPoint(boot_s, {name: mean}, span_s, {name: low}, {name: high})
 
 
@@ -34,7 +45,9 @@ def history(*points: HistoryPoint) -> GpuHistory:
     return GpuHistory("gpu0", points)
 
 
-def thinned(samples: Iterable[tuple[float, dict[str, float]]], *, whole_s: float = 0.0) -> GpuHistory:
+def thinned(
+    samples: Iterable[tuple[float, dict[str, float]]], *, whole_s: float = 0.0
+) -> GpuHistory:
     """The samples (moment, values) as the watch's own thinning writes them."""
     points: list[HistoryPoint] = []
     moment = 0.0
@@ -72,12 +85,21 @@ REDUCTIONS: tuple[Callable[[GpuHistory, str], object], ...] = (
         (raw(None, None), "x of gpu0 was never sampled"),
         (raw(1.0, math.nan, 1.0), "x of gpu0 has a sample that is no finite number"),
         (raw(1.0, math.inf, 1.0), "x of gpu0 has a sample that is no finite number"),
-        ([*raw(1.0, 1.0), span(112.0, -math.inf, 1.0, 1.0)], "x of gpu0 has a sample that is no finite number"),
-        ([*raw(1.0, 1.0), span(112.0, 1.0, 1.0, math.nan)], "x of gpu0 has a sample that is no finite number"),
+        (
+            [*raw(1.0, 1.0), span(112.0, -math.inf, 1.0, 1.0)],
+            "x of gpu0 has a sample that is no finite number",
+        ),
+        (
+            [*raw(1.0, 1.0), span(112.0, 1.0, 1.0, math.nan)],
+            "x of gpu0 has a sample that is no finite number",
+        ),
         (raw(*[1.0] * 3, *[None] * 6), "x of gpu0 fell silent for more than 5 s"),
         (raw(*[None] * 7, *[1.0] * 3), "x of gpu0 fell silent for more than 5 s"),
         (raw(1.0, *[None] * 6, 1.0), "x of gpu0 fell silent for more than 5 s"),
-        ([*raw(1.0, 1.0), span(112.0, 0.0, 0.0, 0.0, name="other")], "x of gpu0 fell silent for more than 5 s"),
+        (
+            [*raw(1.0, 1.0), span(112.0, 0.0, 0.0, 0.0, name="other")],
+            "x of gpu0 fell silent for more than 5 s",
+        ),
     ],
 )
 def test_a_reading_that_is_not_there_throughout_is_no_figure(
@@ -88,7 +110,10 @@ def test_a_reading_that_is_not_there_throughout_is_no_figure(
 
 
 def test_a_reading_that_is_told_once_a_second_is_there_throughout() -> None:
-    often = [HistoryPoint(100.0 + PERIOD_S * n, {"x": 1.0} if n % 5 == 0 else {"other": 1.0}) for n in range(60)]
+    often = [
+        HistoryPoint(100.0 + PERIOD_S * n, {"x": 1.0} if n % 5 == 0 else {"other": 1.0})
+        for n in range(60)
+    ]
     assert history(*often).maximum("x") == 1.0
     assert history(*raw(*[1.0, *[None] * 5] * 3)).maximum("x") == 1.0
 
@@ -104,7 +129,10 @@ def test_what_is_offered() -> None:
 def test_extremes_of_samples_and_of_spans() -> None:
     found = history(*raw(3.0, 2.0, 4.0), span(112.0, 1.0, 3.0, 9.0))
     assert (found.minimum("x"), found.maximum("x")) == (1.0, 9.0)
-    assert (history(*raw(3.0, 2.0, 4.0)).minimum("x"), history(*raw(3.0, 2.0, 4.0)).maximum("x")) == (2.0, 4.0)
+    assert (
+        history(*raw(3.0, 2.0, 4.0)).minimum("x"),
+        history(*raw(3.0, 2.0, 4.0)).maximum("x"),
+    ) == (2.0, 4.0)
 
 
 @each(
@@ -113,7 +141,10 @@ def test_extremes_of_samples_and_of_spans() -> None:
         (raw(5.0, 5.0, 5.0), 0.0),
         (raw(5.0, None, 6.0, 9.0), 4.0),
         ([*raw(5.0), span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 8.0)], 3.0),
-        ([span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 7.0)], 2.0),  # what grew within the first counts
+        (
+            [span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 7.0)],
+            2.0,
+        ),  # what grew within the first counts
     ],
 )
 def test_growth(points: list[HistoryPoint], grown: float) -> None:
@@ -128,8 +159,14 @@ def test_growth(points: list[HistoryPoint], grown: float) -> None:
         (raw(5.0, 0.0), "fell: the counter was reset"),
         # Within a span, the last one too: what was 5 all the time became 0, and 3 were counted since.
         ([*raw(5.0), span(110.0, 0.0, 4.0, 5.0)], "fell: the counter was reset"),
-        ([*raw(5.0), span(110.0, 0.0, 4.0, 5.0), span(120.0, 3.0, 3.0, 3.0)], "fell: the counter was reset"),
-        ([*raw(5.0), span(110.0, 5.0, 5.0, 6.0), span(120.0, 5.0, 6.0, 6.0)], "fell: the counter was reset"),
+        (
+            [*raw(5.0), span(110.0, 0.0, 4.0, 5.0), span(120.0, 3.0, 3.0, 3.0)],
+            "fell: the counter was reset",
+        ),
+        (
+            [*raw(5.0), span(110.0, 5.0, 5.0, 6.0), span(120.0, 5.0, 6.0, 6.0)],
+            "fell: the counter was reset",
+        ),
     ],
 )
 def test_growth_that_is_not_known(points: list[HistoryPoint], told: str) -> None:
@@ -176,7 +213,9 @@ def test_thinning_changes_no_time(flags: list[bool], whole: int) -> None:
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=200), st.integers(0, 40))
 def test_thinning_loses_no_count_and_no_reset(steps: list[int], whole: int) -> None:
     counts = [sum(steps[: number + 1]) for number in range(len(steps))]
-    samples = [(100.0 + PERIOD_S * number, {"x": float(count)}) for number, count in enumerate(counts)]
+    samples = [
+        (100.0 + PERIOD_S * number, {"x": float(count)}) for number, count in enumerate(counts)
+    ]
     found = thinned(samples, whole_s=whole * PERIOD_S)
     if len(found.points) > 1:
         assert found.growth("x") == counts[-1] - counts[0]
@@ -186,9 +225,17 @@ def test_thinning_loses_no_count_and_no_reset(steps: list[int], whole: int) -> N
 
 
 def test_the_checks_in_which_a_flag_was_up() -> None:
-    found = history(*raw(0.0, 1.0, 0.0, 1.0, 0.0), span(120.0, 0.0, 0.1, 1.0), span(130.0, 0.0, 0.0, 0.0))
+    found = history(
+        *raw(0.0, 1.0, 0.0, 1.0, 0.0), span(120.0, 0.0, 0.1, 1.0), span(130.0, 0.0, 0.0, 0.0)
+    )
     assert found.moments("x") == ((101.0, 101.0), (103.0, 103.0), (110.0, 120.0))
-    spans = [("a", 90.0, 100.9), ("b", 101.0, 102.0), ("c", 103.5, 110.5), ("d", 119.9, 125.0), ("e", 121.0, 130.0)]
+    spans = [
+        ("a", 90.0, 100.9),
+        ("b", 101.0, 102.0),
+        ("c", 103.5, 110.5),
+        ("d", 119.9, 125.0),
+        ("e", 121.0, 130.0),
+    ]
     assert running_at(found.moments("x"), spans) == ("b", "c", "d")
     assert running_at(found.moments("x"), [("b", 101.0, 102.0), ("b", 103.0, 104.0)]) == ("b",)
     assert running_at((), spans) == ()
@@ -197,7 +244,9 @@ def test_the_checks_in_which_a_flag_was_up() -> None:
 # --- under load ---
 
 
-def loaded(*stretches: tuple[float, float, float], begin: float = 100.0) -> list[tuple[float, dict[str, float]]]:
+def loaded(
+    *stretches: tuple[float, float, float], begin: float = 100.0
+) -> list[tuple[float, dict[str, float]]]:
     """Samples of stretches (seconds, use, reading), one after the other."""
     found: list[tuple[float, dict[str, float]]] = []
     for seconds, use, reading in stretches:
@@ -217,7 +266,10 @@ def plain(samples: Iterable[tuple[float, dict[str, float]]]) -> GpuHistory:
         ([(10, 0.0, 1), (10, 1.0, 4), (10, 0.0, 1)], 4.0),  # down only when idle
         ([(10, 0.0, 1), (2, 1.0, 1), (10, 1.0, 4)], 4.0),  # still down in the first two seconds
         ([(10, 0.0, 1), (2.4, 1.0, 1), (10, 1.0, 4)], 1.0),
-        ([(10, 1.0, 4), (1, 1.0, 1), (10, 0.0, 1)], 4.0),  # use is told late: the last second may be idle already
+        (
+            [(10, 1.0, 4), (1, 1.0, 1), (10, 0.0, 1)],
+            4.0,
+        ),  # use is told late: the last second may be idle already
         ([(10, 1.0, 4), (1.4, 1.0, 1), (10, 0.0, 1)], 1.0),
         ([(10, 1.0, 4), (0.2, 1.0, 3), (10, 1.0, 4)], 3.0),  # a moment in the middle counts
         ([(5, 1.0, 4), (0.2, 0.5, 1), (5, 1.0, 4)], 4.0),
@@ -235,8 +287,12 @@ def test_under_load(stretches: list[tuple[float, float, float]], least: float) -
         loaded((10, 0.89, 4)),
         loaded((2.8, 1.0, 4), (10, 0.0, 4)),
         loaded((2, 1.0, 4), (0.2, 0.0, 4), (2, 1.0, 4), (0.2, 0.0, 4)),
-        [(moment, {"x": values["x"]}) for moment, values in loaded((10, 1.0, 4))],  # use is not told
-        [(100.0 + 6.0 * number, {"utilisation": 1.0, "x": 4.0}) for number in range(9)],  # nothing between them
+        [
+            (moment, {"x": values["x"]}) for moment, values in loaded((10, 1.0, 4))
+        ],  # use is not told
+        [
+            (100.0 + 6.0 * number, {"utilisation": 1.0, "x": 4.0}) for number in range(9)
+        ],  # nothing between them
     ],
 )
 def test_a_gpu_that_never_was_in_full_use(samples: list[tuple[float, dict[str, float]]]) -> None:
@@ -257,7 +313,8 @@ def test_full_use_while_the_reading_was_absent_says_nothing_of_it() -> None:
 def test_the_edges_of_full_use(low_at: float, least: float) -> None:
     """From the end of its second second to a second before its last sample, both included."""
     samples = [
-        (moment, {"utilisation": 1.0, "x": 1.0 if moment == low_at else 4.0}) for moment in map(float, range(100, 111))
+        (moment, {"utilisation": 1.0, "x": 1.0 if moment == low_at else 4.0})
+        for moment in map(float, range(100, 111))
     ]
     assert plain(samples).under_load("x") == least
 
@@ -271,8 +328,14 @@ def test_under_load_of_spans() -> None:
     begins = [(10, 0.0, 1), (1, 1.0, 1), (60, 1.0, 4), (10, 0.0, 1)]
     assert thinned(loaded(*begins)).under_load("x") == 4.0
     # The first span of full use holds the seconds in which the link came up; the next ones count.
-    assert thinned(loaded((10.2, 0.0, 1), (1, 1.0, 1), (60, 1.0, 4), (10, 0.0, 1))).under_load("x") == 4.0
-    assert thinned(loaded((10, 0.0, 1), (30, 1.0, 4), (0.2, 1.0, 3), (30, 1.0, 4))).under_load("x") == 3.0
+    assert (
+        thinned(loaded((10.2, 0.0, 1), (1, 1.0, 1), (60, 1.0, 4), (10, 0.0, 1))).under_load("x")
+        == 4.0
+    )
+    assert (
+        thinned(loaded((10, 0.0, 1), (30, 1.0, 4), (0.2, 1.0, 3), (30, 1.0, 4))).under_load("x")
+        == 3.0
+    )
     with pytest.raises(ValueError, match="never in full use"):
         thinned(loaded((10, 0.0, 1), (9, 1.0, 4), (10, 0.0, 1))).under_load("x")
 
@@ -291,7 +354,10 @@ def test_under_load_of_spans() -> None:
         ([*raw(*[1.0] * 6), *raw(*[1.0] * 6, begin=112.0), *raw(1.0, begin=120.0)], 7.0),
         (raw(1.0, 1.0, begin=90.0, step=40.0), 20.0),  # samples before and after, none within
         ([span(110.0, 1.0, 1.0, 1.0), span(120.2, 1.0, 1.0, 1.0)], 0.2),
-        ([span(105.0, 1.0, 1.0, 1.0), span(115.2, 1.0, 1.0, 1.0), span(125.4, 1.0, 1.0, 1.0)], 0.2),  # over both ends
+        (
+            [span(105.0, 1.0, 1.0, 1.0), span(115.2, 1.0, 1.0, 1.0), span(125.4, 1.0, 1.0, 1.0)],
+            0.2,
+        ),  # over both ends
         ([span(110.0, 1.0, 1.0, 1.0)], 10.0),
         ([span(130.0, 1.0, 1.0, 1.0, span_s=10.0)], 20.0),
         ([span(130.0, 1.0, 1.0, 1.0, span_s=40.0)], 0.0),
@@ -302,7 +368,9 @@ def test_the_longest_gap_between_two_moments(points: list[HistoryPoint], longest
 
 
 @given(st.integers(0, 100), st.integers(1, 400), st.integers(0, 400))
-def test_samples_without_a_gap_have_none_however_thinned(begin: int, lasts: int, whole: int) -> None:
+def test_samples_without_a_gap_have_none_however_thinned(
+    begin: int, lasts: int, whole: int
+) -> None:
     samples = [(100.0 + PERIOD_S * number, {"x": 1.0}) for number in range(begin + lasts + 1)]
     found = thinned(samples, whole_s=whole * PERIOD_S)
     gap = found.longest_gap(100.0 + PERIOD_S * begin, 100.0 + PERIOD_S * (begin + lasts))
@@ -313,7 +381,14 @@ def test_samples_without_a_gap_have_none_however_thinned(begin: int, lasts: int,
     "points, period",
     [
         (raw(*[1.0] * 5, step=PERIOD_S), PERIOD_S),
-        ([*raw(*[1.0] * 5, step=PERIOD_S), span(200.0, 1.0, 1.0, 1.0), span(210.0, 1.0, 1.0, 1.0)], PERIOD_S),
+        (
+            [
+                *raw(*[1.0] * 5, step=PERIOD_S),
+                span(200.0, 1.0, 1.0, 1.0),
+                span(210.0, 1.0, 1.0, 1.0),
+            ],
+            PERIOD_S,
+        ),
         ([*raw(1.0, 1.0, 1.0, step=PERIOD_S), *raw(1.0, 1.0, begin=160.0)], 1.0),
     ],
 )

@@ -24,7 +24,9 @@ RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 RECORDED = [path.parent for path in sorted(RUNS.glob(f"*/{reader.GPU_TELEMETRY}.gz"))]
 BEGIN, END, LOAD_S = 100.0, 130.0, 20.0
 # The shortest five; `make test-all` reads them all.
-BY_SIZE = sorted(RECORDED, key=lambda folder: (folder / f"{reader.GPU_TELEMETRY}.gz").stat().st_size)
+BY_SIZE = sorted(
+    RECORDED, key=lambda folder: (folder / f"{reader.GPU_TELEMETRY}.gz").stat().st_size
+)
 TRIED = RECORDED if ALL else BY_SIZE[:5]
 # What keeps every GPU at work, and the load in the plan that says for how long.
 WORKING = {
@@ -40,15 +42,26 @@ def at_work(moment: float) -> dict[str, float]:
     busy = 105.0 <= moment < 125.0
     power_w = 440.0 + round(moment * 5) % 3 if busy else 21.0
     energy_j = 21.0 * moment + 420.0 * min(max(moment - 105.0, 0.0), 20.0)
-    return {"utilisation": float(busy), "power_w": power_w, "energy_j": energy_j, "power_limit_w": 450.0}
+    return {
+        "utilisation": float(busy),
+        "power_w": power_w,
+        "energy_j": energy_j,
+        "power_limit_w": 450.0,
+    }
 
 
-def history(change: Callable[[float], Mapping[str, float | None]] = lambda _moment: {}) -> GpuHistory:
+def history(
+    change: Callable[[float], Mapping[str, float | None]] = lambda _moment: {},
+) -> GpuHistory:
     points = []
     for step in range(5 * 40):
         moment = round(95.0 + step / 5, 3)
         values = {**at_work(moment), **change(moment)}
-        points.append(HistoryPoint(moment, {name: value for name, value in values.items() if value is not None}))
+        points.append(
+            HistoryPoint(
+                moment, {name: value for name, value in values.items() if value is not None}
+            )
+        )
     return GpuHistory("gpu0", tuple(points))
 
 
@@ -66,7 +79,11 @@ def test_one_kind_of_evidence_is_enough(evidence: str) -> None:
 
 def test_a_gpu_that_stood_still_for_most_of_the_time_proves_nothing() -> None:
     def resting(moment: float) -> Mapping[str, float | None]:
-        return {"utilisation": 0.0, "power_w": 21.0, "energy_j": 2310.0 + 21.0 * moment} if moment >= 110.0 else {}
+        return (
+            {"utilisation": 0.0, "power_w": 21.0, "energy_j": 2310.0 + 21.0 * moment}
+            if moment >= 110.0
+            else {}
+        )
 
     assert idle_reason(history(resting), BEGIN, END, LOAD_S) == (
         "gpu0 was to work for 20 s and was seen at work for 5.0 s "
@@ -77,7 +94,10 @@ def test_a_gpu_that_stood_still_for_most_of_the_time_proves_nothing() -> None:
 @pytest.mark.parametrize(("until", "enough"), [(121.4, True), (120.6, False)])
 def test_the_share_of_the_load_that_must_be_seen(until: float, enough: bool) -> None:
     def change(moment: float) -> Mapping[str, float | None]:
-        return {**without("power_w", "energy_j"), **({"utilisation": 0.0} if moment >= until else {})}
+        return {
+            **without("power_w", "energy_j"),
+            **({"utilisation": 0.0} if moment >= until else {}),
+        }
 
     assert (idle_reason(history(change), BEGIN, END, LOAD_S) is None) == enough
 
@@ -98,7 +118,9 @@ def test_without_power_nothing_is_said_of_it() -> None:
 
 
 def test_nothing_told_is_nothing_shown() -> None:
-    said = idle_reason(history(lambda _moment: without("utilisation", "power_w", "energy_j")), BEGIN, END, LOAD_S)
+    said = idle_reason(
+        history(lambda _moment: without("utilisation", "power_w", "energy_j")), BEGIN, END, LOAD_S
+    )
     assert said is not None
     assert said.endswith("(its use is not told, its power is not told, its energy is not told)")
 
@@ -114,7 +136,9 @@ def test_samples_that_stand_for_seconds() -> None:
 
 
 @each("folder", TRIED, told=lambda folder: str(folder.name))
-def test_healthy_gpus_were_seen_at_work_and_their_power_was_measured(folder: Path, tmp_path: Path) -> None:
+def test_healthy_gpus_were_seen_at_work_and_their_power_was_measured(
+    folder: Path, tmp_path: Path
+) -> None:
     segment = tmp_path / reader.GPU_TELEMETRY
     segment.write_bytes(gzip.decompress((folder / f"{reader.GPU_TELEMETRY}.gz").read_bytes()))
     found = histories(journal_segment.read_segment(segment).entries)
@@ -155,7 +179,9 @@ def test_what_a_card_tells_of_itself_narrows_its_ranges() -> None:
 def test_a_reading_of_which_no_sample_was_plausible_was_not_measured() -> None:
     told = {"power_w": OutOfRange(3, 0.0, 0.0, 0.1, 900.0)}
     found = GpuHistory("gpu0", (HistoryPoint(1.0, {"utilisation": 1.0}),), told)
-    with pytest.raises(ValueError, match=r"power_w of gpu0 was not measured \(3 samples of 0, outside 0.1 to 900"):
+    with pytest.raises(
+        ValueError, match=r"power_w of gpu0 was not measured \(3 samples of 0, outside 0.1 to 900"
+    ):
         found.maximum("power_w")
 
 

@@ -28,14 +28,20 @@ ByTurn = Callable[
 ]  # of the turn that runs or ran last, and the seconds since the burn began
 
 
-def course(formats: tuple[str, ...], laps: int, turn_s: float, gap_s: float = 0.1) -> tuple[Turn, ...]:
+def course(
+    formats: tuple[str, ...], laps: int, turn_s: float, gap_s: float = 0.1
+) -> tuple[Turn, ...]:
     """Turns one after the other, with something else between them."""
     order = [(float(lap), name) for lap in range(laps) for name in formats]
     begins = [BEGIN + place * (turn_s + gap_s) for place in range(len(order))]
-    return tuple(Turn(*one, begin, begin + turn_s) for one, begin in zip(order, begins, strict=True))
+    return tuple(
+        Turn(*one, begin, begin + turn_s) for one, begin in zip(order, begins, strict=True)
+    )
 
 
-def burned(due: tuple[Turn, ...], *, step: float = 0.2, whole_s: float = 1e9, **readings: ByTurn) -> Laps:
+def burned(
+    due: tuple[Turn, ...], *, step: float = 0.2, whole_s: float = 1e9, **readings: ByTurn
+) -> Laps:
     """What is sampled of a burn that has these turns."""
 
     def reading(of: ByTurn) -> Reading:
@@ -56,13 +62,18 @@ def of_format(values: Mapping[str, float]) -> ByTurn:
 # --- which turns ---
 
 
-def told(*rows: tuple[float | str, ...], columns: tuple[str, ...] = ("lap", "format", "from s", "to s")) -> Table:
+def told(
+    *rows: tuple[float | str, ...], columns: tuple[str, ...] = ("lap", "format", "from s", "to s")
+) -> Table:
     return Table("together.burn", "gpu0", "burn_laps", columns, rows)
 
 
 def test_the_turns_of_a_table_in_order_of_time() -> None:
     rows = ((1.0, "f64", 50.0, 100, 4.0, 14.0, 18.0), (0.0, "f64", 50.0, 100, 4.0, 10.0, 14.0))
-    assert turns(told(*rows, columns=COLUMNS)) == (Turn(0.0, "f64", 10.0, 14.0), Turn(1.0, "f64", 14.0, 18.0))
+    assert turns(told(*rows, columns=COLUMNS)) == (
+        Turn(0.0, "f64", 10.0, 14.0),
+        Turn(1.0, "f64", 14.0, 18.0),
+    )
 
 
 @each(
@@ -91,7 +102,10 @@ def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
         for format_, value in lap.items():
             begin = 1000.0 + 10 * len(due)
             due.append(Turn(float(number), format_, begin, begin + 4.0))
-            points += [HistoryPoint(begin + after, {"utilisation": 1.0, name: value}) for after in (1.0, 2.0, 3.0)]
+            points += [
+                HistoryPoint(begin + after, {"utilisation": 1.0, name: value})
+                for after in (1.0, 2.0, 3.0)
+            ]
     return Laps(GpuHistory("gpu0", tuple(points)), tuple(due))
 
 
@@ -106,7 +120,12 @@ def test_two_degrees_are_rest_and_no_more() -> None:
 
 
 def test_clocks_are_held_against_the_first_lap_by_the_last_alone() -> None:
-    assert at_seconds("sm_clock_mhz", *({"f64": value} for value in (1000.0, 2000.0, 1000.0))).clock_kept()[0] == 1.0
+    assert (
+        at_seconds(
+            "sm_clock_mhz", *({"f64": value} for value in (1000.0, 2000.0, 1000.0))
+        ).clock_kept()[0]
+        == 1.0
+    )
 
 
 def test_one_format_without_a_clock_is_enough_to_doubt_them_all() -> None:
@@ -130,7 +149,12 @@ def test_one_format_without_a_clock_is_enough_to_doubt_them_all() -> None:
     fast=some.lists(some.floats(200.0, 2500.0), min_size=7, max_size=7),
 )
 def test_it_has_settled_with_its_first_turn_and_keeps_its_clock(
-    formats: tuple[str, ...], laps: int, turn_s: float, gap_s: float, hot: list[float], fast: list[float]
+    formats: tuple[str, ...],
+    laps: int,
+    turn_s: float,
+    gap_s: float,
+    hot: list[float],
+    fast: list[float],
 ) -> None:
     found = burned(
         course(formats, laps, turn_s, gap_s),
@@ -164,9 +188,13 @@ def test_what_is_said_of_it(whole_s: float) -> None:
 
 @settings(max_examples=examples(30))
 @given(tau=some.floats(10.0, 90.0), rise=some.floats(10.0, 40.0), turn_s=some.floats(8.0, 30.0))
-def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(tau: float, rise: float, turn_s: float) -> None:
+def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(
+    tau: float, rise: float, turn_s: float
+) -> None:
     due = course(SEVEN, 2 + math.ceil(6 * tau / (7 * turn_s)), turn_s)
-    warming = burned(due, temperature_c=lambda turn, after: DEG_C[turn.format] - rise * math.exp(-after / tau))
+    warming = burned(
+        due, temperature_c=lambda turn, after: DEG_C[turn.format] - rise * math.exp(-after / tau)
+    )
     at_rest_s = tau * math.log(rise / 2.0)
     found = warming.settle_time()
     assert found.seconds == pytest.approx(max(turn_s, at_rest_s), abs=turn_s + 0.2)
@@ -176,7 +204,9 @@ def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(tau: float,
 def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
     """The accept profile has two laps of seven turns of 17 s: one that begins cold has not therefore gone on warming."""
     due = course(SEVEN, 2, 17.1)
-    found = burned(due, temperature_c=lambda turn, after: DEG_C[turn.format] - 30.0 * math.exp(-after / 15.0))
+    found = burned(
+        due, temperature_c=lambda turn, after: DEG_C[turn.format] - 30.0 * math.exp(-after / 15.0)
+    )
     assert found.settle_time().seconds == pytest.approx(15.0 * math.log(15.0), abs=17.3)
     assert found.settle_time().note == "65 degC in the last lap"
 
@@ -185,7 +215,9 @@ def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
 @each("laps", [2, 3, 5])
 def test_one_that_goes_on_takes_the_whole_burn(laps: int, by: float, moving: str) -> None:
     due = course(SEVEN, laps, 10.0)
-    found = burned(due, temperature_c=lambda turn, after: DEG_C[turn.format] + by * after / 20.0).settle_time()
+    found = burned(
+        due, temperature_c=lambda turn, after: DEG_C[turn.format] + by * after / 20.0
+    ).settle_time()
     assert found.seconds == pytest.approx(due[-1].to_s - due[0].from_s)
     assert found.note.startswith(f"{moving}: ")
 
@@ -193,7 +225,9 @@ def test_one_that_goes_on_takes_the_whole_burn(laps: int, by: float, moving: str
 def test_less_than_two_degrees_a_lap_is_rest() -> None:
     due = course(("f64", "f32"), 3, 10.0)
     found = burned(due, temperature_c=lambda _, after: 60.0 + after / 11.0).settle_time()
-    assert found.seconds == pytest.approx(due[1].to_s - BEGIN), "two laps before the end it was more than 2 degC cooler"
+    assert found.seconds == pytest.approx(due[1].to_s - BEGIN), (
+        "two laps before the end it was more than 2 degC cooler"
+    )
     assert found.note == "65 degC in the last lap"
 
 
@@ -212,7 +246,9 @@ def test_a_clock_that_falls_in_every_format(lost: float, laps: int, turn_s: floa
     def clock(turn: Turn, _after: float) -> float:
         return MHZ[turn.format] * (1.0 - lost * turn.lap / (laps - 1))
 
-    assert burned(course(SEVEN, laps, turn_s), sm_clock_mhz=clock).clock_kept()[0] == pytest.approx(1.0 - lost)
+    assert burned(course(SEVEN, laps, turn_s), sm_clock_mhz=clock).clock_kept()[0] == pytest.approx(
+        1.0 - lost
+    )
 
 
 def test_the_format_that_lost_most_counts() -> None:
@@ -240,7 +276,9 @@ def test_a_smoke_run_gives_a_value_and_its_noise_no_warning() -> None:
     chance = random.Random(7)
     for _ in range(100):
         due = course(SEVEN, 2, 1.5, gap_s=0.05)
-        found = burned(due, sm_clock_mhz=lambda turn, _after: MHZ[turn.format] + chance.gauss(0.0, 35.0))
+        found = burned(
+            due, sm_clock_mhz=lambda turn, _after: MHZ[turn.format] + chance.gauss(0.0, 35.0)
+        )
         kept, words = found.clock_kept()
         assert 0.92 < kept <= 1.01
         assert not words.startswith(ALL)
@@ -251,7 +289,8 @@ def test_a_smoke_run_gives_a_value_and_its_noise_no_warning() -> None:
 
 def test_formats_with_too_few_samples_in_full_use_are_left_out() -> None:
     found = burned(
-        course(("f64", "bf16"), 2, 2.0), sm_clock_mhz=lambda turn, _: 2000.0 - 500.0 * turn.lap * (turn.format == "f64")
+        course(("f64", "bf16"), 2, 2.0),
+        sm_clock_mhz=lambda turn, _: 2000.0 - 500.0 * turn.lap * (turn.format == "f64"),
     )
     points = found.history.points
     idle = [found.turns[2].to_s - back for back in (0.1, 0.3, 0.5)]
@@ -266,8 +305,12 @@ def test_formats_with_too_few_samples_in_full_use_are_left_out() -> None:
     assert (kept, words) == (1.0, "bf16: 2000 MHz in the first lap, 2000 MHz in the last")
 
 
-@pytest.mark.parametrize(("step", "whole_s", "turn_s"), [(1.0, 1e9, 1.5), (0.2, 0.0, 8.5)], ids=["rare", "thinned"])
-def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(step: float, whole_s: float, turn_s: float) -> None:
+@pytest.mark.parametrize(
+    ("step", "whole_s", "turn_s"), [(1.0, 1e9, 1.5), (0.2, 0.0, 8.5)], ids=["rare", "thinned"]
+)
+def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(
+    step: float, whole_s: float, turn_s: float
+) -> None:
     due = course(SEVEN, 2, turn_s)
     found = burned(
         due,
@@ -284,7 +327,9 @@ def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(step: float,
 
 def test_what_cannot_be_told() -> None:
     due = course(SEVEN, 2, 1.5)
-    with pytest.raises(ValueError, match=r"sm_clock_mhz of gpu0 was sampled too seldom in full use .* \(BURN=120\)"):
+    with pytest.raises(
+        ValueError, match=r"sm_clock_mhz of gpu0 was sampled too seldom in full use .* \(BURN=120\)"
+    ):
         burned(due, step=5.0, sm_clock_mhz=of_format(MHZ)).clock_kept()
     with pytest.raises(ValueError, match="temperature_c of gpu0 was sampled too seldom"):
         burned(due, whole_s=0.0, temperature_c=of_format(DEG_C)).settle_time()
@@ -301,5 +346,7 @@ def test_what_cannot_be_told() -> None:
 
 
 def test_the_temperature_that_is_compared_is_that_of_the_last_lap() -> None:
-    found = burned(course(SEVEN, 2, 10.0), temperature_c=lambda turn, _after: 60.0 + 20.0 * turn.lap)
+    found = burned(
+        course(SEVEN, 2, 10.0), temperature_c=lambda turn, _after: 60.0 + 20.0 * turn.lap
+    )
     assert found.final_temperature() == pytest.approx(80.0)

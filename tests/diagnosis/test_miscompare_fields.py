@@ -44,7 +44,10 @@ def test_what_is_as_it_must_be_is_taken(read: Read, given: object, found: object
             for wrong in ("0x1", "g", "f" * 33, "1\n")
         ),
         (miscompare.bits_of, 1, "its key is no text"),
-        *((miscompare.count, wrong, "its key is no whole number") for wrong in (-1, 1 << 64, 1.0, True, "1", None)),
+        *(
+            (miscompare.count, wrong, "its key is no whole number")
+            for wrong in (-1, 1 << 64, 1.0, True, "1", None)
+        ),
         *(
             (miscompare.seconds, wrong, "its key is no finite number of seconds")
             for wrong in (math.nan, math.inf, -math.inf, 1e12, -1e12, 10**400, True, "1", None)
@@ -60,7 +63,14 @@ def test_what_is_of_another_kind_is_refused_by_name(read: Read, given: object, t
 
 @each(
     "read",
-    [miscompare.value, miscompare.text, miscompare.bits_of, miscompare.count, miscompare.seconds, miscompare.listed_in],
+    [
+        miscompare.value,
+        miscompare.text,
+        miscompare.bits_of,
+        miscompare.count,
+        miscompare.seconds,
+        miscompare.listed_in,
+    ],
 )
 def test_what_is_missing_is_named(read: Read) -> None:
     with pytest.raises(miscompare.MiscompareError, match=r"^it does not tell its key$"):

@@ -20,7 +20,9 @@ ENTRIES = [
 
 
 def test_every_recording_is_indexed() -> None:
-    assert {Path(entry["path"]).name for entry in ENTRIES} == {path.name for path in (RECORDINGS / "burn").iterdir()}
+    assert {Path(entry["path"]).name for entry in ENTRIES} == {
+        path.name for path in (RECORDINGS / "burn").iterdir()
+    }
     assert {entry["kind"] for entry in ENTRIES} >= {
         "one bit once", "memory bit", "datapath", "not a number", "repeatable", "inputs", "address line"
     }  # fmt: skip

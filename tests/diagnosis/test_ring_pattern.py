@@ -22,9 +22,13 @@ def rings(facts: Sequence[Fact]) -> list[WrongProduct]:
     return found
 
 
-def seen(*facts: Fact, heat: Sequence[float | None] = (), right: Sequence[float | None] = ()) -> Signature:
+def seen(
+    *facts: Fact, heat: Sequence[float | None] = (), right: Sequence[float | None] = ()
+) -> Signature:
     own = [GpuHeat(one) for one in heat] or [None] * len(facts)
-    return product_signature(list(zip(rings(facts), own, strict=True)), [GpuHeat(one) for one in right])
+    return product_signature(
+        list(zip(rings(facts), own, strict=True)), [GpuHeat(one) for one in right]
+    )
 
 
 def again(fact: Fact) -> Fact:
@@ -129,7 +133,10 @@ def test_the_same_bit_at_the_same_address_is_a_cell(facts: list[Fact], told: str
     [
         [cell(0), cell(1), other(1), other(2), other(3)],  # two of five
         [cell(0, xor=0x38), cell(1, xor=0x38)],  # three bits of one element are no stuck cell
-        [cell(0, (2345678, 0, 0x7F00)), cell(1, (2345678, 0, 0x7F00))],  # nor is one bit beside a wide one
+        [
+            cell(0, (2345678, 0, 0x7F00)),
+            cell(1, (2345678, 0, 0x7F00)),
+        ],  # nor is one bit beside a wide one
         [
             units(17, iteration=5, slot=5),
             units(17, iteration=13, slot=5),
@@ -147,9 +154,14 @@ def test_what_is_no_cell(facts: list[Fact]) -> None:
 def test_two_products_in_two_places_with_the_same_elements_are_the_chip() -> None:
     repeated = [units(17, iteration=20 + n, slot=n) for n in (0, 1)]
     assert seen(*repeated).kind == "repeatable"
-    assert seen(*repeated).words == "The same elements with the same bits in each of 2 products one after the other"
+    assert (
+        seen(*repeated).words
+        == "The same elements with the same bits in each of 2 products one after the other"
+    )
     apart = [units(17, iteration=20 + 4 * n, slot=n) for n in (0, 1)]
-    assert seen(*apart).words.startswith("The same elements with the same bits in 2 of 5 products: ")
+    assert seen(*apart).words.startswith(
+        "The same elements with the same bits in 2 of 5 products: "
+    )
 
 
 @each("facts",
@@ -179,7 +191,9 @@ HOT = [scrambled([5000 * n, 5000 * n + 77], iteration=100 + 7 * n, slot=n) for n
         ([83, 84, 85, 86, 87], [60] * 10 + [85] * 10, "Wrong only at 83 degC and above, while 10 of 20 right products"),
     ],
 )  # fmt: skip
-def test_how_much_it_takes_to_blame_heat(heat: list[float], right: list[float | None], told: str | None) -> None:
+def test_how_much_it_takes_to_blame_heat(
+    heat: list[float], right: list[float | None], told: str | None
+) -> None:
     found = seen(*HOT[: len(heat)], heat=heat, right=right)
     assert found.kind == ("many" if told is None else "thermal")
     assert found.words.startswith(told or IRREGULAR)
@@ -222,7 +236,10 @@ def test_a_stride_is_told_where_all_have_it(facts: list[Fact], stride: str | Non
     ],
 )
 def test_the_first_four_numbers_are_told(numbers: list[int], told: str) -> None:
-    assert f"iteration {told} (lap 0)" in seen(*[other(n) | {"iteration": n} for n in numbers]).evidence
+    assert (
+        f"iteration {told} (lap 0)"
+        in seen(*[other(n) | {"iteration": n} for n in numbers]).evidence
+    )
 
 
 # --- moments at which products were right ---
@@ -230,12 +247,16 @@ def test_the_first_four_numbers_are_told(numbers: list[int], told: str) -> None:
 
 def moments(*products: tuple[int, float]) -> tuple[float, ...]:
     """Of wrong products of a later lap, each by its number and when it was made."""
-    return right_moments_of(rings([one_bit(3, iteration=number, lap=1, made_s=made_s) for number, made_s in products]))
+    return right_moments_of(
+        rings([one_bit(3, iteration=number, lap=1, made_s=made_s) for number, made_s in products])
+    )
 
 
 @each("between", [0, 1, 63, 64])
 def test_as_many_moments_as_there_are_products_up_to_sixty_four(between: int) -> None:
-    assert moments((10, 1000.0), (11 + between, 1001.0 + between)) == tuple(1001.0 + n for n in range(between))
+    assert moments((10, 1000.0), (11 + between, 1001.0 + between)) == tuple(
+        1001.0 + n for n in range(between)
+    )
 
 
 def test_of_more_every_second_and_so_on() -> None:

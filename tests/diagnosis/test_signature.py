@@ -22,7 +22,9 @@ def test_powers_of_two() -> None:
         (0x1555, 16, "XOR 1555 (bits 0, 2, 4, 6, 8, 10 ...)"),
     ],
 )
-def test_bits_are_told_by_number_the_first_six_ranges_of_them(word: int, width: int, told: str) -> None:
+def test_bits_are_told_by_number_the_first_six_ranges_of_them(
+    word: int, width: int, told: str
+) -> None:
     assert bits_text(word, width) == told
 
 
@@ -34,7 +36,9 @@ def test_an_extent_is_one_number_where_all_are_equal() -> None:
 
 def held(*words: tuple[int, int, int]) -> list[WrongElement]:
     """Words of (address, expected, got)."""
-    return [WrongElement(address, (), expected, got, expected ^ got) for address, expected, got in words]
+    return [
+        WrongElement(address, (), expected, got, expected ^ got) for address, expected, got in words
+    ]
 
 
 def test_two_words_in_each_others_place_lie_on_an_address_line() -> None:
@@ -54,7 +58,9 @@ def test_the_line_that_most_words_differ_in_is_told_of() -> None:
         held((0, 10, 11), (8, 11, 99)),  # one alone is chance
         held((0, 10, 11), (24, 11, 10)),  # two address bits
         held((0, 10, 10), (8, 11, 11)),  # each is where it belongs
-        held((0, 10, 11), (8, 11, 10), (64, 10, 11)),  # words that were not all to be different prove nothing
+        held(
+            (0, 10, 11), (8, 11, 10), (64, 10, 11)
+        ),  # words that were not all to be different prove nothing
     ],
     told=["none", "strangers", "one", "two lines", "right", "alike"],
 )

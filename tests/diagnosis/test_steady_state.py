@@ -31,7 +31,10 @@ def sampled(
     now = 0.0
 
     def keep(
-        values: dict[str, float], span_s: float, low: Mapping[str, float] | None, high: Mapping[str, float] | None
+        values: dict[str, float],
+        span_s: float,
+        low: Mapping[str, float] | None,
+        high: Mapping[str, float] | None,
     ) -> None:
         points.append(HistoryPoint(now, values, span_s, low, high))
 
@@ -49,7 +52,9 @@ def sampled(
     return GpuHistory("gpu0", tuple(points))
 
 
-def burn(seconds: float, *, whole_s: float = 1e9, step: float = 0.2, **readings: Reading) -> BurnTelemetry:
+def burn(
+    seconds: float, *, whole_s: float = 1e9, step: float = 0.2, **readings: Reading
+) -> BurnTelemetry:
     history = sampled(seconds, whole_s=whole_s, step=step, **readings)
     return BurnTelemetry.within(history, BEGIN - 3.0, BEGIN + seconds + 3.0)
 
@@ -89,7 +94,9 @@ def test_one_moment_of_full_use_is_a_burn_of_its_own() -> None:
 
 
 def test_what_was_before_and_after_is_not_of_the_burn() -> None:
-    found = burn(100.0, temperature_c=lambda after: 80.0 if 0.0 <= after <= 100.0 else 50.0).settle_time()
+    found = burn(
+        100.0, temperature_c=lambda after: 80.0 if 0.0 <= after <= 100.0 else 50.0
+    ).settle_time()
     assert (found.seconds, found.note) == (0.0, "80 degC at the end")
 
 
@@ -150,12 +157,23 @@ def spans(*found: tuple[float, float, float]) -> BurnTelemetry:
 
 @each(
     "before, told",
-    [(71.0, "swings without rest"), (73.0, "swings without rest"), (70.5, "still warming"), (73.5, "still cooling")],
+    [
+        (71.0, "swings without rest"),
+        (73.0, "swings without rest"),
+        (70.5, "still warming"),
+        (73.5, "still cooling"),
+    ],
 )
 def test_a_degree_up_or_down_is_no_way_that_it_goes(before: float, told: str) -> None:
     """Its end is the last 40 s of 400: what it was in the 40 s before says whether it goes up or down, and what was earlier nothing."""
     found = spans(
-        (0, 270, 60), (281, 319, 20), (321, 359, before), (361, 369, 75), (371, 379, 69), (381, 389, 75), (392, 400, 69)
+        (0, 270, 60),
+        (281, 319, 20),
+        (321, 359, before),
+        (361, 369, 75),
+        (371, 379, 69),
+        (381, 389, 75),
+        (392, 400, 69),
     )
     assert found.settle_time().note.startswith(told)
 
@@ -164,7 +182,9 @@ def test_the_end_is_the_last_tenth_and_ten_seconds_at_least() -> None:
     late = burn(60.0, temperature_c=lambda after: 60.0 if after < 45.0 else 80.0).settle_time()
     assert late.seconds == pytest.approx(45.0, abs=0.3)
     assert late.note == "80 degC at the end"
-    jump = burn(400.0, temperature_c=lambda after: 80.0 if 362.9 < after < 363.1 else 70.0).settle_time()
+    jump = burn(
+        400.0, temperature_c=lambda after: 80.0 if 362.9 < after < 363.1 else 70.0
+    ).settle_time()
     assert jump.seconds == 400.0
     edge = burn(100.0, temperature_c=lambda after: 60.0 if after <= 90.0 else 70.0).settle_time()
     assert (edge.seconds, edge.note) == (90.0, "70 degC at the end")
@@ -177,7 +197,9 @@ def test_a_burn_shorter_than_its_end_can_rest_or_not() -> None:
 
 
 def test_one_that_was_sampled_only_at_its_end_has_no_before() -> None:
-    found = burn(8.0, temperature_c=lambda after: None if after < 0.1 else 40.0 + 3 * after).settle_time()
+    found = burn(
+        8.0, temperature_c=lambda after: None if after < 0.1 else 40.0 + 3 * after
+    ).settle_time()
     assert found.note.startswith("still warming")
 
 
@@ -198,7 +220,9 @@ def falling(first: float, last: float, at: float) -> Reading:
 
 @pytest.mark.parametrize("whole_s", [1e9, 60.0])
 def test_the_clock_of_the_last_quarter_by_that_of_the_first_minute(whole_s: float) -> None:
-    kept, told = burn(400.0, whole_s=whole_s, sm_clock_mhz=falling(1980.0, 1782.0, 200.0)).clock_kept()
+    kept, told = burn(
+        400.0, whole_s=whole_s, sm_clock_mhz=falling(1980.0, 1782.0, 200.0)
+    ).clock_kept()
     assert kept == pytest.approx(0.9)
     assert told == "1980 MHz in the first minute, 1782 MHz in the last"
     kept, told = burn(40.0, sm_clock_mhz=falling(2000.0, 1000.0, 20.0)).clock_kept()
@@ -207,17 +231,26 @@ def test_the_clock_of_the_last_quarter_by_that_of_the_first_minute(whole_s: floa
 
 def test_which_quarters_clocks_are_held_against_each_other() -> None:
     """The median of each: what lasted for less than half of it counts for nothing."""
-    begun, words = burn(40.0, sm_clock_mhz=lambda after: 2000.0 if after < 4.5 else 1000.0).clock_kept()
+    begun, words = burn(
+        40.0, sm_clock_mhz=lambda after: 2000.0 if after < 4.5 else 1000.0
+    ).clock_kept()
     assert (begun, words) == (1.0, "1000 MHz in the first quarter, 1000 MHz in the last")
-    ended, words = burn(40.0, sm_clock_mhz=lambda after: 2000.0 if after < 35.5 else 1000.0).clock_kept()
+    ended, words = burn(
+        40.0, sm_clock_mhz=lambda after: 2000.0 if after < 35.5 else 1000.0
+    ).clock_kept()
     assert (ended, words) == (1.0, "2000 MHz in the first quarter, 2000 MHz in the last")
-    assert burn(280.0, sm_clock_mhz=constant(1.0)).clock_kept() == (1.0, "1 MHz in the first minute, 1 MHz in the last")
+    assert burn(280.0, sm_clock_mhz=constant(1.0)).clock_kept() == (
+        1.0,
+        "1 MHz in the first minute, 1 MHz in the last",
+    )
 
 
 def test_clocks_of_idle_moments_do_not_count() -> None:
     history = sampled(400.0, sm_clock_mhz=lambda after: 1500.0 if 0.0 <= after <= 395.0 else 200.0)
     points = tuple(
-        HistoryPoint(one.boot_s, {**one.values, "utilisation": 0.3}) if 350.0 <= one.boot_s - BEGIN <= 360.0 else one
+        HistoryPoint(one.boot_s, {**one.values, "utilisation": 0.3})
+        if 350.0 <= one.boot_s - BEGIN <= 360.0
+        else one
         for one in history.points
     )
     kept, _ = BurnTelemetry.within(GpuHistory("gpu0", points), BEGIN - 3, BEGIN + 403).clock_kept()
@@ -247,13 +280,21 @@ def test_a_clock_that_cannot_be_told() -> None:
     ],
 )
 def test_the_likely_causes_follow_the_reasons_that_were_up(up: set[str], told: str) -> None:
-    flags = {name: (lambda after, name=name: float(name in up and after > 80.0)) for name in SAMPLED}
+    flags = {
+        name: (lambda after, name=name: float(name in up and after > 80.0)) for name in SAMPLED
+    }
     assert burn(100.0, **flags).causes().startswith(told)
 
 
-@pytest.mark.parametrize(("at", "told"), [(50.0, "no reason was sampled"), (77.0, "too little cooling")])
+@pytest.mark.parametrize(
+    ("at", "told"), [(50.0, "no reason was sampled"), (77.0, "too little cooling")]
+)
 def test_the_causes_are_those_of_the_last_quarter(at: float, told: str) -> None:
-    assert burn(100.0, reason_hw_thermal=lambda after: float(at <= after <= at + 2)).causes().startswith(told)
+    assert (
+        burn(100.0, reason_hw_thermal=lambda after: float(at <= after <= at + 2))
+        .causes()
+        .startswith(told)
+    )
 
 
 # --- the table ---
@@ -294,7 +335,8 @@ def test_what_was_up_between_two_stretches_was_in_both(name: str, told: str) -> 
 
 def test_a_duration_that_is_off_in_its_last_bit_has_no_row_of_its_own() -> None:
     points = tuple(
-        HistoryPoint(at, {"utilisation": 1.0, "temperature_c": 70.0}) for at in (2.2, 7.0, 12.0, 17.0, 22.0, 27.0, 32.2)
+        HistoryPoint(at, {"utilisation": 1.0, "temperature_c": 70.0})
+        for at in (2.2, 7.0, 12.0, 17.0, 22.0, 27.0, 32.2)
     )
     found = BurnTelemetry.within(GpuHistory("gpu0", points), 0.0, 40.0)
     assert found.seconds / 10 > 3.0
@@ -305,7 +347,9 @@ def test_a_driver_that_tells_no_reasons() -> None:
     assert {row[4] for row in burn(30.0, temperature_c=constant(1.0)).rows()} == {"not told"}
 
 
-@each("seconds, rows", [(1.0, 1), (10.0, 1), (240.0, 24), (600.0, 60), (605.0, 60), (4 * 3600.0, 60)])
+@each(
+    "seconds, rows", [(1.0, 1), (10.0, 1), (240.0, 24), (600.0, 60), (605.0, 60), (4 * 3600.0, 60)]
+)
 def test_there_are_sixty_rows_at_most(seconds: float, rows: int) -> None:
     found = burn(seconds, step=0.2 if seconds < 500 else 5.0, temperature_c=constant(70.0)).rows()
     assert len(found) == rows
@@ -329,8 +373,13 @@ def test_spreads_are_over_the_median_of_the_others() -> None:
 
 
 def test_the_temperature_that_is_compared_is_that_of_the_last_quarter() -> None:
-    assert burn(400.0, temperature_c=lambda after: 60.0 if after < 299.0 else 80.0).final_temperature() == 80.0
-    late = burn(400.0, temperature_c=lambda after: 60.0 if after < 310.0 else 80.0).final_temperature()
+    assert (
+        burn(400.0, temperature_c=lambda after: 60.0 if after < 299.0 else 80.0).final_temperature()
+        == 80.0
+    )
+    late = burn(
+        400.0, temperature_c=lambda after: 60.0 if after < 310.0 else 80.0
+    ).final_temperature()
     assert late == pytest.approx(78.0, abs=0.1)
 
 
@@ -339,17 +388,32 @@ def test_the_temperature_that_is_compared_is_that_of_the_last_quarter() -> None:
 
 def counted(*values: tuple[float, float | None]) -> GpuHistory:
     return GpuHistory(
-        "gpu0", tuple(HistoryPoint(at, {"x": 1.0} if value is None else {"x": 1.0, "n": value}) for at, value in values)
+        "gpu0",
+        tuple(
+            HistoryPoint(at, {"x": 1.0} if value is None else {"x": 1.0, "n": value})
+            for at, value in values
+        ),
     )
 
 
 def test_growth_before_within_and_after() -> None:
     found = counted(
-        (90, 5), (95, 6), (99, 8), (101, 8), (104, None), (105, 11), (109, 11), (111, 12), (115, 12), (116, 14)
+        (90, 5),
+        (95, 6),
+        (99, 8),
+        (101, 8),
+        (104, None),
+        (105, 11),
+        (109, 11),
+        (111, 12),
+        (115, 12),
+        (116, 14),
     )
     assert growth_around(found, "n", 100.0, 110.0) == (3.0, 4.0, 2.0)
     assert growth_around(found, "n", 80.0, 120.0) == (None, 9.0, None)
-    silent = counted((95, 6), (99, 8), (99.5, None), (101, 9), (106, 11), (110.5, None), (111, 12), (115, 13))
+    silent = counted(
+        (95, 6), (99, 8), (99.5, None), (101, 9), (106, 11), (110.5, None), (111, 12), (115, 13)
+    )
     assert growth_around(silent, "n", 100.0, 110.0) == (2.0, 4.0, 1.0)
     on_time = counted((95, 5), (100, 8), (105, 9), (110, 11), (112, 12))
     assert growth_around(on_time, "n", 100.0, 110.0) == (3.0, 3.0, 1.0)
@@ -366,7 +430,13 @@ def test_growth_that_cannot_be_told() -> None:
 
 def test_a_burn_knows_what_no_sensor_could_mean() -> None:
     told = {"sm_clock_mhz": OutOfRange(50, 0.0, 0.0, 1.0, 2079.0)}
-    points = tuple(HistoryPoint(5.0 + step / 5, {"utilisation": 1.0, "temperature_c": 60.0}) for step in range(50))
+    points = tuple(
+        HistoryPoint(5.0 + step / 5, {"utilisation": 1.0, "temperature_c": 60.0})
+        for step in range(50)
+    )
     burn = BurnTelemetry.within(GpuHistory("gpu0", points, told), 0.0, 30.0)
-    with pytest.raises(ValueError, match=r"sm_clock_mhz of gpu0 was not measured \(50 samples of 0, outside 1 to 2079"):
+    with pytest.raises(
+        ValueError,
+        match=r"sm_clock_mhz of gpu0 was not measured \(50 samples of 0, outside 1 to 2079",
+    ):
         burn.clock_kept()

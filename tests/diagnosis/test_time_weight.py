@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
-from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, weighted_values, with_durations
+from acceptance.diagnosis.time_weight import (
+    weighted_mean,
+    weighted_median,
+    weighted_values,
+    with_durations,
+)
 
 # Three samples, silence, a span of 10 s that ends at 130, and one more.
 POINTS = (
@@ -19,19 +24,25 @@ HISTORY = GpuHistory("gpu0", POINTS)
 
 
 def test_how_long_each_stands() -> None:
-    assert [seconds for _, seconds in with_durations(POINTS)] == pytest.approx([0.2, 1.0, GAP_S, 10.0, 0.001])
+    assert [seconds for _, seconds in with_durations(POINTS)] == pytest.approx(
+        [0.2, 1.0, GAP_S, 10.0, 0.001]
+    )
 
 
 def test_what_was_sampled_between_two_moments() -> None:
     assert weighted_values(HISTORY, "x", 100.1, 101.2) == [(2.0, pytest.approx(1.0)), (3.0, GAP_S)]
-    assert weighted_values(HISTORY, "x", 122.0, 126.0) == [(4.0, 4.0)], "of a span, what lies between them"
+    assert weighted_values(HISTORY, "x", 122.0, 126.0) == [(4.0, 4.0)], (
+        "of a span, what lies between them"
+    )
     assert weighted_values(HISTORY, "x", 100.2, 100.5) == [(2.0, pytest.approx(1.0))], (
         "a sample of the first moment counts"
     )
     assert weighted_values(HISTORY, "x", 130.0, 130.5) == [(4.0, 0.001)], (
         "a span that ends as it begins counts for a moment"
     )
-    assert weighted_values(HISTORY, "x", 90.0, 140.0, lambda point: point.span_s > 0) == [(4.0, 10.0)]
+    assert weighted_values(HISTORY, "x", 90.0, 140.0, lambda point: point.span_s > 0) == [
+        (4.0, 10.0)
+    ]
 
 
 def test_what_was_not_sampled() -> None:

@@ -34,7 +34,9 @@ def test_the_evidence_is_of_the_pass_that_found_first_and_the_bits_of_all() -> N
 
 def test_different_bits_at_many_addresses_are_no_data_line() -> None:
     assert look(vram([(64, 0, 4), (128, 0, 8)])).words == "Many words with different bits"
-    assert look(vram([(64, 0, 4), (128, 1, 5)])).words.startswith("Always bit 2, at many addresses: a data line")
+    assert look(vram([(64, 0, 4), (128, 1, 5)])).words.startswith(
+        "Always bit 2, at many addresses: a data line"
+    )
 
 
 # --- a cell ---
@@ -45,7 +47,9 @@ def stuck(number: int, *more: tuple[int, int, int]) -> Fact:
 
 
 ELSEWHERE = [vram([(1024 * n, 0, 1 << n)], number=10 + n) for n in range(1, 4)]
-MORE_THAN_LISTED = [vram([(8 * n, 0, 1 << n) for n in range(1, 33)], words=9000, number=20 + n) for n in range(3)]
+MORE_THAN_LISTED = [
+    vram([(8 * n, 0, 1 << n) for n in range(1, 33)], words=9000, number=20 + n) for n in range(3)
+]
 
 
 @each("facts, told",
@@ -67,7 +71,11 @@ def test_the_same_bit_of_the_same_word_is_a_cell(facts: list[Fact], told: str) -
     [
         [stuck(1), stuck(2), *ELSEWHERE],  # two of five
         [stuck(1), stuck(2), *MORE_THAN_LISTED],  # of most words nobody knows where they are
-        [stuck(1), stuck(2, (8, 0, 1)), stuck(3, (16, 0, 2))],  # the one pass that shows it alone is not half of them
+        [
+            stuck(1),
+            stuck(2, (8, 0, 1)),
+            stuck(3, (16, 0, 2)),
+        ],  # the one pass that shows it alone is not half of them
     ],
     told=["two of five", "not listed", "with others"],
 )

@@ -33,20 +33,27 @@ def ring(
     }  # fmt: skip
 
 
-def one_bit(bit: int, element: int = 1234567, *, slot: int = 5, iteration: int = 17, **more: Any) -> Fact:
+def one_bit(
+    bit: int, element: int = 1234567, *, slot: int = 5, iteration: int = 17, **more: Any
+) -> Fact:
     """One bit of one element of one product."""
     return ring([(element, 0x3F80, 0x3F80 ^ 1 << bit)], slot=slot, iteration=iteration, **more)
 
 
 def units(stride: int, count: int = 5000, *, begin: int = 0, **more: Any) -> Fact:
     """Every so manyth element off by one unit in the last place."""
-    return ring([(begin + n * stride, 0x3F80 + n % 97, 0x3F81 + n % 97) for n in range(count)], **more)
+    return ring(
+        [(begin + n * stride, 0x3F80 + n % 97, 0x3F81 + n % 97) for n in range(count)], **more
+    )
 
 
 def scrambled(elements: Sequence[int], **more: Any) -> Fact:
     """Elements with many wrong bits."""
     return ring(
-        [(one, one * 40503 % 65521, one * 40503 % 65521 ^ (one * 2654435761 >> 8 | 1) % 65521) for one in elements],
+        [
+            (one, one * 40503 % 65521, one * 40503 % 65521 ^ (one * 2654435761 >> 8 | 1) % 65521)
+            for one in elements
+        ],
         **more,
     )
 
@@ -82,7 +89,9 @@ COPIED: Fact = {
 }
 
 
-def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, number: int = 1, **more: Any) -> Fact:
+def vram(
+    wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, number: int = 1, **more: Any
+) -> Fact:
     """A pass over memory that found words (byte address, expected, got) wrong."""
     either, every = 0, (1 << 64) - 1
     bits: dict[str, int] = {}
@@ -92,7 +101,12 @@ def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, num
             if (expected ^ got) >> bit & 1:
                 bits[str(bit)] = bits.get(str(bit), 0) + 1
     first = [
-        {"address": place, "expected": f"{due:016x}", "got": f"{got:016x}", "xor": f"{due ^ got:016x}"}
+        {
+            "address": place,
+            "expected": f"{due:016x}",
+            "got": f"{got:016x}",
+            "xor": f"{due ^ got:016x}",
+        }
         for place, due, got in wrong[:32]
     ]
     return {

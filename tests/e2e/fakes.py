@@ -44,7 +44,10 @@ SCRIPTS: Mapping[str, str] = {
 
 def write(folder: Path, tool: str, fault: str) -> Path:
     """Put the tool with this fault into the folder."""
-    texts = {"stress-ng": (STRESS_NG, STRESS_NG_FAILING), "stressapptest": (STRESSAPPTEST, STRESSAPPTEST_FAILING)}
+    texts = {
+        "stress-ng": (STRESS_NG, STRESS_NG_FAILING),
+        "stressapptest": (STRESSAPPTEST, STRESSAPPTEST_FAILING),
+    }
     script = SCRIPTS[fault]
     for name, text in zip(("TEXT", "FAILING"), texts[tool], strict=True):
         file = folder / f"{tool}.{name}"
@@ -93,5 +96,8 @@ Physical Memory Array
 \tNumber Of Devices: {len(slots)}
 """
     text = folder / "dmidecode.TEXT"
-    text.write_text("# dmidecode 3.4\nSMBIOS 3.5.0 present.\n\n" + "\n".join([array, *handles]), encoding="utf-8")
+    text.write_text(
+        "# dmidecode 3.4\nSMBIOS 3.5.0 present.\n\n" + "\n".join([array, *handles]),
+        encoding="utf-8",
+    )
     return program(folder, "dmidecode", f"cat '{text}'")

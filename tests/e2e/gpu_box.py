@@ -27,7 +27,9 @@ PROGRAMS = {
     "bandwidthTest": "bandwidth.py",
     "p2pBandwidthLatencyTest": "peers.py",
 }
-GPU_CHECKS = "gpu,link,burn,watch,kernel_log.during_run"  # what was logged before is this machine's own
+GPU_CHECKS = (
+    "gpu,link,burn,watch,kernel_log.during_run"  # what was logged before is this machine's own
+)
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 # $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and terminals.
@@ -50,9 +52,20 @@ def working(document: Document) -> Document:
     for gpu in found["gpus"]:
         said = {**found.get("every_gpu", {}), **gpu}
         gpu["link_gen"] = min(said["max_link_gen"], said["max_link_gen_here"])
-        gpu |= {"clock_event_reasons": ["sw-power-cap"], "performance_state": 0, "temperature_c": 61}
-        gpu |= {"sm_clock_mhz": said["max_sm_clock_mhz"] - 300, "memory_clock_mhz": said["max_memory_clock_mhz"]}
-        gpu |= {"power_w": said["power_limit_w"], "power_swing_w": 3.0, "energy_follows_power": True}
+        gpu |= {
+            "clock_event_reasons": ["sw-power-cap"],
+            "performance_state": 0,
+            "temperature_c": 61,
+        }
+        gpu |= {
+            "sm_clock_mhz": said["max_sm_clock_mhz"] - 300,
+            "memory_clock_mhz": said["max_memory_clock_mhz"],
+        }
+        gpu |= {
+            "power_w": said["power_limit_w"],
+            "power_swing_w": 3.0,
+            "energy_follows_power": True,
+        }
         if said.get("temperature_margin_c") is not None:
             gpu["temperature_margin_c"] = 22
         if said.get("utilisation_percent") is not None:
@@ -68,11 +81,15 @@ def document(name: str, edit: Edit | None = None) -> Document:
     return found
 
 
-def install(folder: Path, python: str, faults: Mapping[str, str], inside: Path | None = None) -> None:
+def install(
+    folder: Path, python: str, faults: Mapping[str, str], inside: Path | None = None
+) -> None:
     """Put the tools into a folder, which their callers see as `inside`."""
     home = inside or folder
     replay = folder / "replay"
-    shutil.copytree(Path(__file__).with_name("replay"), replay, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(__file__).with_name("replay"), replay, ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(described.__file__, replay)
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")
     for name, file in PROGRAMS.items():
@@ -88,7 +105,9 @@ def hide_real_gpus(root: Path) -> None:
     """Whiteouts of the overlay for the GPUs that this machine has itself."""
     folder = root / "sys/bus/pci/devices"
     for real in Path("/sys/bus/pci/devices").iterdir():
-        if (real / "vendor").read_text().strip() == "0x10de" and not (folder / real.name).is_symlink():
+        if (real / "vendor").read_text().strip() == "0x10de" and not (
+            folder / real.name
+        ).is_symlink():
             os.mknod(folder / real.name, 0o020000, os.makedev(0, 0))
     for node in Path("/dev").glob("nvidia*"):
         if not (root / "dev" / node.name).exists():
@@ -99,7 +118,13 @@ class GpuBox:
     """One described machine in one rig. `faults` says how tools misbehave; `library` is the folder of the fake library."""
 
     def __init__(
-        self, rig: Rig, library: Path, name: str, *, edit: Edit | None = None, faults: Mapping[str, str] | None = None
+        self,
+        rig: Rig,
+        library: Path,
+        name: str,
+        *,
+        edit: Edit | None = None,
+        faults: Mapping[str, str] | None = None,
     ) -> None:
         self.rig = rig
         self.document = document(name, edit)

@@ -69,13 +69,17 @@ class Rig:
             folder.mkdir()
         self.machine = self.home / "machine.toml"
         self.machine.write_text(MACHINE, encoding="utf-8")
-        self.variables = {"PATH": os.pathsep.join([str(self.fakes), os.environ.get("PATH", os.defpath)])}
+        self.variables = {
+            "PATH": os.pathsep.join([str(self.fakes), os.environ.get("PATH", os.defpath)])
+        }
 
     def declare(self, toml: str) -> None:
         """Add to the machine file."""
         self.machine.write_text(f"{MACHINE}\n{toml}\n", encoding="utf-8")
 
-    def argv(self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True) -> list[str]:
+    def argv(
+        self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True
+    ) -> list[str]:
         """The arguments of `rigproof accept`."""
         argv = ["accept", "--profile", "smoke", "--station", "host", "--out", str(self.out)]
         argv += ["--machine", str(self.machine)] if machine else []
@@ -97,7 +101,9 @@ class Rig:
             wait_for(machine_is_free, 100.0)
 
         def child() -> None:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell has it ignored
+            signal.signal(
+                signal.SIGINT, signal.default_int_handler
+            )  # a background job of a shell has it ignored
             if prepare:
                 prepare()
 
@@ -122,12 +128,20 @@ class Rig:
             started.kill()
             started.communicate()
 
-    def finish(self, started: subprocess.Popen[str], before: set[Path], began: float, seconds: float = 110.0) -> Run:
+    def finish(
+        self,
+        started: subprocess.Popen[str],
+        before: set[Path],
+        began: float,
+        seconds: float = 110.0,
+    ) -> Run:
         """Wait for it to end, no longer than so many seconds."""
         out, err = started.communicate(timeout=seconds)
         made = sorted(self.runs() - before)
         assert len(made) <= 1
-        return Run(started.returncode, out, err, time.monotonic() - began, made[0] if made else None)
+        return Run(
+            started.returncode, out, err, time.monotonic() - began, made[0] if made else None
+        )
 
     def run(
         self,
@@ -147,7 +161,9 @@ class Rig:
             time.sleep(2.0)
         raise AssertionError("the machine was never free")
 
-    def accept(self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True) -> Run:
+    def accept(
+        self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True
+    ) -> Run:
         """`rigproof accept` to its end."""
         return self.run(self.argv(*more, only=only, burn=burn, machine=machine))
 
@@ -177,7 +193,12 @@ def processes(run_id: str, *words: str, without: str = "reaper.py") -> list[int]
     found = []
     for pid in sorted(orphans.find(run_id)):
         with contextlib.suppress(OSError):
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+            line = (
+                Path(f"/proc/{pid}/cmdline")
+                .read_bytes()
+                .decode(errors="replace")
+                .replace("\0", " ")
+            )
             if all(word in line for word in words) and not (without and without in line):
                 found.append(pid)
     return found

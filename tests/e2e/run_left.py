@@ -59,7 +59,9 @@ class Run:
         """The testcases of junit.xml by name, after it was held against the rules of Jenkins' schema."""
         data = (self.path / "junit.xml").read_bytes()
         assert jenkins_schema.faults(data) == []
-        cases = [TestCase.fromelem(case._elem) for suite in JUnitXml.fromstring(data) for case in suite]
+        cases = [
+            TestCase.fromelem(case._elem) for suite in JUnitXml.fromstring(data) for case in suite
+        ]
         found = {case.name or "": case for case in cases}
         assert len(found) == len(cases), "two testcases share a name"
         return found
@@ -67,7 +69,11 @@ class Run:
     def assert_agrees(self) -> None:
         """Exit code, verdict.json, junit.xml and page say the same, and no process is left."""
         verdict = self.verdict
-        assert self.code == verdict["exit_code"] == {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}[verdict["verdict"]]
+        assert (
+            self.code
+            == verdict["exit_code"]
+            == {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}[verdict["verdict"]]
+        )
         assert self.out.rstrip().splitlines()[-1].startswith(verdict["verdict"])
         assert "Traceback" not in self.out + self.err
         cases = self.cases()
@@ -77,10 +83,18 @@ class Run:
         for check in verdict["checks"]:
             results = cases[check["id"]].result
             if check["outcome"] in kinds:
-                assert [type(result) for result in results] == [kinds[check["outcome"]]], check["id"]
+                assert [type(result) for result in results] == [kinds[check["outcome"]]], check[
+                    "id"
+                ]
             else:
-                assert not any(isinstance(result, Failure | Error) for result in results), check["id"]
-        bad = any(isinstance(result, Failure | Error) for case in cases.values() for result in case.result)
+                assert not any(isinstance(result, Failure | Error) for result in results), check[
+                    "id"
+                ]
+        bad = any(
+            isinstance(result, Failure | Error) for case in cases.values() for result in case.result
+        )
         assert bad or verdict["verdict"] == "PASS" or "skip" in self.outcomes().values()
-        assert f'<h1 class="{verdict["verdict"]}">' in (self.path / "report.html").read_text(encoding="utf-8")
+        assert f'<h1 class="{verdict["verdict"]}">' in (self.path / "report.html").read_text(
+            encoding="utf-8"
+        )
         assert orphans.find(self.path.name) == {}

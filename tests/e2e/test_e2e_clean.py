@@ -21,10 +21,18 @@ def test_smoke_on_a_machine_without_gpus(rig: Rig) -> None:
     assert run.verdict["verdict"] == "PASS"
     assert run.verdict["scope"] == "full"
     assert set(run.ended()) == set(run.outcomes())
-    assert {"cpu.stress_ng", "cpu.gemm[f64]", "cpu.gemm[f32]", "memory.bandwidth", "memory.stressapptest"} <= set(
-        run.ended()
-    )
-    ran = {Path(body.argv[0]).name: body.returncode for body in run.bodies(ToolRan) if "smartctl" not in body.argv[0]}
+    assert {
+        "cpu.stress_ng",
+        "cpu.gemm[f64]",
+        "cpu.gemm[f32]",
+        "memory.bandwidth",
+        "memory.stressapptest",
+    } <= set(run.ended())
+    ran = {
+        Path(body.argv[0]).name: body.returncode
+        for body in run.bodies(ToolRan)
+        if "smartctl" not in body.argv[0]
+    }
     assert ran["stress-ng"] == ran["stressapptest"] == 0
     assert set(ran.values()) == {0}
     assert all(body.value is not None for body in run.bodies(Measured))

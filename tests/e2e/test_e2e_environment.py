@@ -27,7 +27,9 @@ def spoil(rig: Rig, folder: Path) -> Path:
     for name in ("pytest", "msgspec", "evil", "conftest", "_pytest", "numpy", "pluggy"):
         (folder / f"{name}.py").write_text(EVIL.format(mark=str(mark), name=name), encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -k nothing -p evil\n", encoding="utf-8")
-    (folder / "pyproject.toml").write_text('[tool.pytest]\naddopts = ["-k", "nothing"]\n', encoding="utf-8")
+    (folder / "pyproject.toml").write_text(
+        '[tool.pytest]\naddopts = ["-k", "nothing"]\n', encoding="utf-8"
+    )
     return mark
 
 
@@ -78,7 +80,9 @@ def test_sessions_are_not_those_of_another_package(rig: Rig) -> None:
     evil.mkdir(parents=True)
     mark = rig.home / "taken-in"
     for name in ("__init__", "plugin", "__main__"):
-        (evil / f"{name}.py").write_text(EVIL.format(mark=str(mark), name=f"acceptance {name}"), encoding="utf-8")
+        (evil / f"{name}.py").write_text(
+            EVIL.format(mark=str(mark), name=f"acceptance {name}"), encoding="utf-8"
+        )
     run = rig.run(
         rig.argv(only=ONLY),
         variables={"PYTHONPATH": str(evil.parent)},

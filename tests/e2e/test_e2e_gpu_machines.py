@@ -24,7 +24,9 @@ HEALTHY = ["2x4090", "2x3090ti-bridged", "8xh100", "mixed-models", "1xh200-vm", 
 def measured(run: Run) -> dict[tuple[str, str], Any]:
     """What verdict.json holds of each measurement and component."""
     return {
-        (one["measurement"], one["component"]): one for check in run.verdict["checks"] for one in check["measurements"]
+        (one["measurement"], one["component"]): one
+        for check in run.verdict["checks"]
+        for one in check["measurements"]
     }
 
 
@@ -34,7 +36,9 @@ def tools(run: Run) -> set[str]:
 
 
 def test_every_description_is_tried() -> None:
-    listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))["machine"]
+    listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))[
+        "machine"
+    ]
     faulty = {one.fault.machine for one in fault.read() if one.fault.machine}
     assert {one["path"].removesuffix(".json") for one in listed} == {*HEALTHY, *faulty, LOST}
 
@@ -46,11 +50,16 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
     assert run.texts("violations") + run.texts("unjudged") == ""
     assert run.verdict["verdict"] == "PASS"
     assert set(run.outcomes().values()) == {"pass"}
-    assert tools(run) == set(PROGRAMS) - ({"p2pBandwidthLatencyTest"} if name == "1xh200-vm" else set())
+    assert tools(run) == set(PROGRAMS) - (
+        {"p2pBandwidthLatencyTest"} if name == "1xh200-vm" else set()
+    )
     told, notes = measured(run), "\n".join(run.verdict["notes"])
     if name == "2x4090":
         # It has no peer access, and that is as it should be; its copies between GPUs are not due.
-        assert (told["p2p_supported", "gpu0->gpu1"]["value"], told["p2p_supported", "gpu0->gpu1"]["limit"]["high"]) == (
+        assert (
+            told["p2p_supported", "gpu0->gpu1"]["value"],
+            told["p2p_supported", "gpu0->gpu1"]["limit"]["high"],
+        ) == (
             0,
             0,
         )

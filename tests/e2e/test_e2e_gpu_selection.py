@@ -19,16 +19,23 @@ SHORT = "gpu.present,gpu.granted,gpu.device_query,link.bandwidth_test"
 @pytest.mark.parametrize("asked", ["1", SECOND[:21]])
 def test_one_gpu_of_two(rig: Rig, library: Path, asked: str) -> None:
     """Its program's device 0 is the machine's gpu1; nothing of the other one is measured, and it is no acceptance."""
-    run = GpuBox(rig, library, "2x4090").accept("--gpus", asked, only=SHORT, variables={"CUDA_VISIBLE_DEVICES": "0"})
+    run = GpuBox(rig, library, "2x4090").accept(
+        "--gpus", asked, only=SHORT, variables={"CUDA_VISIBLE_DEVICES": "0"}
+    )
     run.assert_agrees()
     assert run.verdict["verdict"] == "PASS"
     assert run.verdict["scope"] == "partial"
     assert {one.component for one in run.bodies(Measured)} == {"machine", "gpu1"}
-    assert {one.serial for one in run.bodies(Measured) if one.measurement == "gpu_granted"} == {SECOND}
-    argvs = [tool.argv for tool in run.bodies(ToolRan) if Path(tool.argv[0]).name == "bandwidthTest"]
+    assert {one.serial for one in run.bodies(Measured) if one.measurement == "gpu_granted"} == {
+        SECOND
+    }
+    argvs = [
+        tool.argv for tool in run.bodies(ToolRan) if Path(tool.argv[0]).name == "bandwidthTest"
+    ]
     assert [argv[1] for argv in argvs] == ["--device=0"]
-    assert f"CUDA_VISIBLE_DEVICES=0 is set and not used: --gpus {asked} says which GPUs are tested" in " ".join(
-        run.out.split()
+    assert (
+        f"CUDA_VISIBLE_DEVICES=0 is set and not used: --gpus {asked} says which GPUs are tested"
+        in " ".join(run.out.split())
     )
 
 

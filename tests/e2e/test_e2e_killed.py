@@ -33,7 +33,11 @@ def test_a_signal_ends_the_run_with_its_reports(rig: Rig, number: signal.Signals
     run.assert_agrees()
     assert run.code == 3
     assert run.verdict["verdict"] == "UNJUDGED"
-    assert run.outcomes() == {"gpu.present": "pass", "cpu.stress_ng": "error", "kernel_log.during_run": "error"}
+    assert run.outcomes() == {
+        "gpu.present": "pass",
+        "cpu.stress_ng": "error",
+        "kernel_log.during_run": "error",
+    }
     assert f"cpu.stress_ng: did not finish: stopped by {number.name}" in run.texts("unjudged")
     assert [end.complete for end in run.bodies(RunEnded)] == [False]
 
@@ -75,7 +79,9 @@ def test_a_killed_session_does_not_end_the_run(rig: Rig) -> None:
     assert "run: session load was ended by signal 9" in run.texts("unjudged")
     assert "cpu.stress_ng: did not finish" in run.texts("unjudged")
     assert "kernel_log.during_run" in run.ended()
-    assert [end.complete for end in run.bodies(SessionEnded) if end.session == "host-after"] == [True]
+    assert [end.complete for end in run.bodies(SessionEnded) if end.session == "host-after"] == [
+        True
+    ]
 
 
 @pytest.mark.parametrize("victim", ["load", "worker", "reaper"])
@@ -86,7 +92,11 @@ def test_a_killed_load_is_an_error(rig: Rig, victim: str) -> None:
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.gemm[f64]")
     # The load itself comes first, then its workers, which carry the same command line.
-    family = wait_for(lambda: found if len(found := processes(folder.name, "acceptance.loads.cpu.gemm")) > 1 else None)
+    family = wait_for(
+        lambda: (
+            found if len(found := processes(folder.name, "acceptance.loads.cpu.gemm")) > 1 else None
+        )
+    )
     reapers = processes(folder.name, "reaper.py", "acceptance.loads.cpu.gemm", without="")
     time.sleep(1.0)
     os.kill({"load": family[0], "worker": family[1], "reaper": reapers[0]}[victim], signal.SIGKILL)

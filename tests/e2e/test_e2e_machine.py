@@ -50,7 +50,11 @@ def test_shortfalls_of_the_inventory_fail_by_name(rig: Rig) -> None:
     ):
         assert words in told
     assert "DIMM_A1:" not in told
-    measured = {(m["measurement"], m["component"]): m for c in run.verdict["checks"] for m in c["measurements"]}
+    measured = {
+        (m["measurement"], m["component"]): m
+        for c in run.verdict["checks"]
+        for m in c["measurements"]
+    }
     assert measured["dimm_configured_speed", "dimm:DIMM_A1"]["value"] == 5600
     assert measured["cpu_cores", "cpu"]["limit"]["low"] == 4096
 
@@ -66,7 +70,9 @@ def test_missing_gpus_fail_within_seconds(rig: Rig, declared: bool) -> None:
     for place in ("PCI bus: ", "kernel driver: ", "device nodes: ", "NVML: "):
         assert place in told
         assert place in run.cases()["gpu.present"].result[0].text
-    assert ("limit = 2; basis: machine.toml declares 2 GPUs" if declared else "limit >= 1; basis: ") in told
+    assert (
+        "limit = 2; basis: machine.toml declares 2 GPUs" if declared else "limit >= 1; basis: "
+    ) in told
     # Nothing was heated, and every other check of the plan is there as one that never ran.
     assert run.ended() == {"gpu.present": "fail"}
     others = {outcome for check, outcome in run.outcomes().items() if check != "gpu.present"}

@@ -75,7 +75,10 @@ def test_a_run_that_does_not_give_the_machine_back_is_counted(tools: Rig) -> Non
             assert (err, BUSY in out) == ("", True)
             codes.append(started.returncode)
     assert codes == [4, 1]
-    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [("UNJUDGED", 1), ("FAIL", 1)]
+    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [
+        ("UNJUDGED", 1),
+        ("FAIL", 1),
+    ]
     assert not (rig.out / "latest").exists()
     assert rig.run(nightly(rig)).code == 0
     assert [put_off for _, _, put_off in nights(rig)] == [1, 1, 0]
@@ -94,7 +97,11 @@ def test_a_night_that_was_killed_is_closed_and_remembered_once(tools: Rig) -> No
     assert [one.code for one in done] == [0, 0]
     assert "was never finished" in done[0].out
     names = [str(one.path.name) for one in done if one.path]
-    assert nights(rig) == [(killed.name, "UNJUDGED", 0), (names[0], "PASS", 0), (names[1], "PASS", 0)]
+    assert nights(rig) == [
+        (killed.name, "UNJUDGED", 0),
+        (names[0], "PASS", 0),
+        (names[1], "PASS", 0),
+    ]
 
 
 def test_a_clock_set_back_and_another_time_zone_lose_and_double_nothing(tools: Rig) -> None:
@@ -110,10 +117,14 @@ def test_a_clock_set_back_and_another_time_zone_lose_and_double_nothing(tools: R
 
 def in_use(document: Document) -> None:
     """Somebody computes on the second GPU."""
-    document["gpus"][1]["compute_processes"] = [{"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}]
+    document["gpus"][1]["compute_processes"] = [
+        {"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}
+    ]
 
 
-def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(rig: Rig, library: Path) -> None:
+def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(
+    rig: Rig, library: Path
+) -> None:
     box = GpuBox(rig, library, "2x4090", edit=in_use)
     argv = ["nightly", *rig.argv("--most-skipped", "2", only=None, machine=False)[1:]]
     first = rig.run(argv, program=box.program)
@@ -128,7 +139,10 @@ def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(r
     assert second.code == 1
     assert second.verdict["verdict"] == "FAIL"
     assert "skipped 2 times in a row" in second.texts("violations")
-    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [("UNJUDGED", 1), ("FAIL", 1)]
+    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [
+        ("UNJUDGED", 1),
+        ("FAIL", 1),
+    ]
 
 
 def comes_later(document: Document) -> None:
@@ -141,13 +155,19 @@ def comes_later(document: Document) -> None:
 
 def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> None:
     box = GpuBox(rig, library, "2x4090", edit=comes_later)
-    argv = ["nightly", *rig.argv("--most-skipped", "2", only="gpu,burn", burn=60, machine=False)[1:]]
+    argv = [
+        "nightly",
+        *rig.argv("--most-skipped", "2", only="gpu,burn", burn=60, machine=False)[1:],
+    ]
     began = time.monotonic()
     first = rig.run(argv, program=box.program)
     assert first.code == 4
     assert time.monotonic() - began < 45.0, "the burn was not waited for"
     assert first.verdict["skipped"]["in_a_row"] == 1
-    assert re.search(r"the night was given up after \d+ s .*gpu1: train \(process 4194300", first.texts("unjudged"))
+    assert re.search(
+        r"the night was given up after \d+ s .*gpu1: train \(process 4194300",
+        first.texts("unjudged"),
+    )
     assert {one["outcome"] for one in first.verdict["checks"]} == {"skip"}
     (seen, *_) = first.bodies(ForeignProcess)
     assert (seen.component, seen.pid) == ("gpu1", 4194300)
@@ -160,7 +180,12 @@ def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> Non
 def test_whoever_is_to_be_told_is_told(tools: Rig) -> None:
     rig, said = tools, tools.home / "said"
     fakes.write(rig.fakes, "stress-ng", "failing text, exit 0")
-    run = rig.run(nightly(rig, "--on-fail", f"tee {said}", "--textfile", str(rig.home / "rigproof.prom")))
+    run = rig.run(
+        nightly(rig, "--on-fail", f"tee {said}", "--textfile", str(rig.home / "rigproof.prom"))
+    )
     assert run.code == 1
-    assert json.loads(wait_for(lambda: said.read_text() if said.is_file() else None))["run_id"] == run.verdict["run_id"]
+    assert (
+        json.loads(wait_for(lambda: said.read_text() if said.is_file() else None))["run_id"]
+        == run.verdict["run_id"]
+    )
     assert "rigproof_run_verdict" in (rig.home / "rigproof.prom").read_text()

@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 def test_a_folder_that_cannot_be_made(rig: Rig, where: str) -> None:
     file = rig.home / "file"
     file.write_text("")
-    rig.out = {"a file": file, "below a file": file / "out", "below /proc": Path("/proc/rigproof")}[where]
+    rig.out = {"a file": file, "below a file": file / "out", "below /proc": Path("/proc/rigproof")}[
+        where
+    ]
     run = rig.accept(only="gpu")
     assert run.code == 2
     assert run.err.count("\n") == 1
@@ -87,11 +89,14 @@ def test_reports_that_cannot_be_written(rig: Rig) -> None:
         size = len(kept[folder / name])
         limit = (size - 1, size - 1)
         run = rig.run(
-            ["report", str(folder)], prepare=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            ["report", str(folder)],
+            prepare=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
         )  # type: ignore[misc]
         assert run.code == 3
         assert run.err.count("\n") == 1
-        assert "cannot be written (File too large): make room, then run `rigproof report " in run.err
+        assert (
+            "cannot be written (File too large): make room, then run `rigproof report " in run.err
+        )
         assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == kept, (
             "the old ones stay whole"
         )

@@ -30,8 +30,13 @@ def test_missing_tools_are_skips_with_the_cure(rig: Rig) -> None:
     run.assert_agrees()
     assert run.verdict["verdict"] == "UNJUDGED"
     assert set(run.outcomes().values()) == {"skip"}
-    assert "stress-ng is not installed: install it with `sudo apt install stress-ng`" in run.texts("unjudged")
-    assert f"{broken} is there but may not be run: make it executable with `sudo chmod +x" in run.texts("unjudged")
+    assert "stress-ng is not installed: install it with `sudo apt install stress-ng`" in run.texts(
+        "unjudged"
+    )
+    assert (
+        f"{broken} is there but may not be run: make it executable with `sudo chmod +x"
+        in run.texts("unjudged")
+    )
 
 
 def test_a_program_that_cannot_be_executed_is_an_error(rig: Rig) -> None:

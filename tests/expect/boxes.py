@@ -116,7 +116,15 @@ BOXES = {
     box.file: box
     for box in (
         Box("2x3090ti-bridge.toml", "GeForce RTX 3090 Ti", 2, (4, 8), 4, "ok", figures=TI),
-        Box("2x4090.toml", "GeForce RTX 4090", 2, (4, 16), p2p="chipset-not-supported", path="SYS", figures=RTX_4090),
+        Box(
+            "2x4090.toml",
+            "GeForce RTX 4090",
+            2,
+            (4, 16),
+            p2p="chipset-not-supported",
+            path="SYS",
+            figures=RTX_4090,
+        ),
         Box("4090-7950x.toml", "GeForce RTX 4090", 1, (4, 16), figures=RTX_4090),
         Box("2xa100-40gb-7049gp.toml", "A100 PCIe 40GB", 2, (4, 16), p2p="ok", figures=A100),
         Box("8xh100.toml", "H100 SXM5 80GB", 8, (5, 16), 18, "ok", figures=H100),

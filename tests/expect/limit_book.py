@@ -14,7 +14,9 @@ from acceptance.expect import architecture, limit_book, sheet
 from acceptance.expect.limit_book import LimitFileError
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError
 
-BOOK: dict[str, Any] = tomllib.loads(Path(__file__).with_name("limit_book.toml").read_text(encoding="utf-8"))
+BOOK: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("limit_book.toml").read_text(encoding="utf-8")
+)
 SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
 
 
@@ -28,7 +30,11 @@ def problems(file: Path) -> Iterator[str]:
 
 
 def _of_host(file: Path) -> Iterator[str]:
-    found = {one.measurement: one.limit for one in limit_book.read_defaults(file).entries if one.limit is not None}
+    found = {
+        one.measurement: one.limit
+        for one in limit_book.read_defaults(file).entries
+        if one.limit is not None
+    }
     booked = {name: row for row in BOOK["judged"] for name in row["measurements"]}
     yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
     yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
@@ -61,7 +67,9 @@ def owed(one: Sheet) -> set[str]:
 def _of_sheet(file: Path) -> Iterator[str]:
     one = sheet.read(file)
     rows = {row.measurement: row for row in one.limit}
-    yield from (f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one))
+    yield from (
+        f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one)
+    )
     yield from lint(one)
     remarked = BOOK["remarked"].get(file.name)
     found = {name: row.warn_low for name, row in rows.items() if row.warn_low is not None}

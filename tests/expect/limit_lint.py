@@ -60,7 +60,9 @@ def subjects(one: Sheet) -> dict[str, tuple[str, str, float | None]]:
         LOCAL_COPY: ("copy", "GB/s", one.memory.bandwidth_gbs),
     }
     for dtype in native_dtypes(one.compute_capability):
-        peak = next((value for key in PEAKS[dtype] if (value := getattr(one.peak, key)) is not None), None)
+        peak = next(
+            (value for key in PEAKS[dtype] if (value := getattr(one.peak, key)) is not None), None
+        )
         found |= {name: (dtype, "TFLOP/s", peak) for name in gemm_names(dtype)}
     return found
 

@@ -43,16 +43,29 @@ def test_it_gives_the_published_peaks_of_the_sheets(one: Sheet) -> None:
     assert one.cuda_cores == one.sm * of(one).cores
     for dtype in native_dtypes(one.compute_capability):
         key = next(
-            (key for key in PEAKS[dtype] if getattr(one.peak, key) is not None and not one.exempt.get(key)), None
+            (
+                key
+                for key in PEAKS[dtype]
+                if getattr(one.peak, key) is not None and not one.exempt.get(key)
+            ),
+            None,
         )
-        if key is None or (one.name == "L40" and dtype != "f32"):  # its tensor rates are published as half
+        if key is None or (
+            one.name == "L40" and dtype != "f32"
+        ):  # its tensor rates are published as half
             continue
-        assert getattr(one.peak, key) == pytest.approx(peak(one, dtype, one.boost_mhz), rel=0.15), dtype
+        assert getattr(one.peak, key) == pytest.approx(peak(one, dtype, one.boost_mhz), rel=0.15), (
+            dtype
+        )
 
 
 @each(
     "name, dtype, value",
-    [*((name, key, value) for name, found in CARDS.items() for key, value in found.items()), *MORE, *SUSTAINED],
+    [
+        *((name, key, value) for name, found in CARDS.items() for key, value in found.items()),
+        *MORE,
+        *SUSTAINED,
+    ],
 )
 def test_no_healthy_card_of_a_known_model_would_fail(name: str, dtype: str, value: float) -> None:
     """Were its sheet not there: also at the highest clock that NVML names."""
@@ -80,7 +93,9 @@ def test_no_healthy_card_of_a_known_model_would_fail(name: str, dtype: str, valu
         ("9.0", "NVIDIA GH200 144G HBM3e", None),
     ],
 )
-def test_a_brand_goes_before_the_others(capability: str, model: str | None, brand: str | None) -> None:
+def test_a_brand_goes_before_the_others(
+    capability: str, model: str | None, brand: str | None
+) -> None:
     for known in (KNOWN, KNOWN[::-1]):
         found = find(known, capability, model)
         assert found is not None
@@ -116,8 +131,16 @@ unlimited.f64 = "a reason"
         ("f16 = 1024", "f16 = 1024, i8 = 1", "operations must name f16, f32, f64"),
         ("f16 = 0.5", "f64 = 0.5", "short and sustained must name the same formats"),
         ("f64 = 64", "f64 = 0", "- at `$.architecture[0].operations[...]`"),
-        ('unlimited.f64 = "a reason"\n', "", "must stand either in short and sustained or in unlimited"),
-        ("unlimited.f64", "unlimited.f32", "must stand either in short and sustained or in unlimited"),
+        (
+            'unlimited.f64 = "a reason"\n',
+            "",
+            "must stand either in short and sustained or in unlimited",
+        ),
+        (
+            "unlimited.f64",
+            "unlimited.f32",
+            "must stand either in short and sustained or in unlimited",
+        ),
         ("f16 = 0.4", "f16 = 0.5", "short.f16 must be above sustained.f16"),
         ("f16 = 0.5", "f16 = 1.5", "- at `$.architecture[0].short[...]`"),
         ("copy = 0.6", "copy = 0", "- at `$.architecture[0].copy`"),

@@ -57,7 +57,12 @@ def limited(made: Plan) -> dict[str, Due]:
 def alone(file: str, name: str) -> Plan:
     """The plan of the first check that owes a measurement with a ceiling, and of nothing else."""
     made = plan(file)
-    return replace(made, checks=(next(one for one in made.checks if any(due.measurement == name for due in one.due)),))
+    return replace(
+        made,
+        checks=(
+            next(one for one in made.checks if any(due.measurement == name for due in one.due)),
+        ),
+    )
 
 
 # The plan of eight GPUs takes as long as all others, and has no ceiling that they have not.
@@ -79,7 +84,9 @@ def test_above_its_ceiling_a_reading_leaves_the_run_unjudged(file: str, name: st
     assert fold(entries(bodies(made, {key: edge}))).verdict == "PASS"
     above = fold(entries(bodies(made, {key: math.nextafter(edge, math.inf)})))
     assert above.verdict == "UNJUDGED"
-    assert [(one.kind, one.measurement, one.component) for one in above.of_kind("error")] == [("error", *key)]
+    assert [(one.kind, one.measurement, one.component) for one in above.of_kind("error")] == [
+        ("error", *key)
+    ]
     assert "is possible: it proves nothing" in above.of_kind("error")[0].text
 
 
@@ -87,20 +94,35 @@ def test_what_has_a_ceiling() -> None:
     """Every rate of the GPUs, and of the processors, but for what its cache serves and what nothing is known of."""
     made = plan("8xh200.toml")
     rates = {
-        one.measurement for check in made.checks for one in check.due if one.unit in ("GB/s", "TFLOP/s", "GFLOP/s")
+        one.measurement
+        for check in made.checks
+        for one in check.due
+        if one.unit in ("GB/s", "TFLOP/s", "GFLOP/s")
     }
     unknown = {"bandwidth_test_d2d", "memory_copy", "memory_triad", "stressapptest_copy"}
     assert set(limited(made)) == rates - unknown | {"vram_rate"}
 
 
-@given(st.deferred(lambda: st.sampled_from(cases())), st.floats(min_value=1e-9, max_value=1e12), st.booleans())
-def test_no_value_above_its_ceiling_passes(case: tuple[str, str], beyond: float, waived: bool) -> None:
+@given(
+    st.deferred(lambda: st.sampled_from(cases())),
+    st.floats(min_value=1e-9, max_value=1e12),
+    st.booleans(),
+)
+def test_no_value_above_its_ceiling_passes(
+    case: tuple[str, str], beyond: float, waived: bool
+) -> None:
     made = alone(*case)
     due = limited(made)[case[1]]
     assert due.ceiling is not None
     value = float(due.ceiling.high or 0.0) * (1 + beyond)
-    waivers = (Waiver("known", measurement=due.measurement, component="*", worst=value),) if waived else ()
-    found = fold(entries(bodies(replace(made, waivers=waivers), {(due.measurement, due.component): value})))
+    waivers = (
+        (Waiver("known", measurement=due.measurement, component="*", worst=value),)
+        if waived
+        else ()
+    )
+    found = fold(
+        entries(bodies(replace(made, waivers=waivers), {(due.measurement, due.component): value}))
+    )
     assert found.verdict != "PASS"
 
 
@@ -110,7 +132,11 @@ def test_a_failure_beside_it_stays_a_failure() -> None:
     assert fold(entries(bodies(made, low))).verdict == "FAIL"
     # The same measurement twice: slow once and impossible once.
     twice = list[Body](bodies(made, {("copy_h2d", "gpu0"): 1.0}))
-    place = next(n for n, one in enumerate(twice) if isinstance(one, Measured) and one.measurement == "copy_h2d")
+    place = next(
+        n
+        for n, one in enumerate(twice)
+        if isinstance(one, Measured) and one.measurement == "copy_h2d"
+    )
     first = twice[place]
     assert isinstance(first, Measured)
     twice.insert(place, replace(first, value=1e6))
@@ -147,7 +173,11 @@ def seen(model: str | None = "NVIDIA H200", **changes: object) -> GpuFacts:
 
 def most(gpu: GpuFacts, one: ComputeFacts) -> dict[str, float]:
     found = gpu_ceilings([gpu], [one], tuple(SHEETS.values()), KNOWN)
-    return {entry.measurement: float(entry.limit.high or 0) for entry in found if entry.limit is not None}
+    return {
+        entry.measurement: float(entry.limit.high or 0)
+        for entry in found
+        if entry.limit is not None
+    }
 
 
 FIGURES = [
@@ -173,18 +203,38 @@ def test_what_sound_cards_reach_is_plausible(name: str, what: str, value: float)
         ("GeForce RTX 3090 Ti", 2100, "gpu_burn_float", 31.3, 91.0),
         ("GeForce RTX 3090 Ti", 2100, "gpu_burn_tensor", 55.35, 160.0),
         ("GeForce RTX 4090", 3105, "gpu_burn_tensor", 146.5, 300.0),
-        ("GeForce RTX 4090", 3105, "gemm_f8", 320.0, 1000.0),  # narrow accumulation doubles its published rate
+        (
+            "GeForce RTX 4090",
+            3105,
+            "gemm_f8",
+            320.0,
+            1000.0,
+        ),  # narrow accumulation doubles its published rate
         ("H200 SXM 141GB", 1980, "gpu_burn_double", 54.4, 134.0),
         ("H200 SXM 141GB", 1980, "copy_local", 2093.0, 4299.0),
-        ("H20 96GB", 1980, "gemm_f16", 142.0, 300.0),  # capped: what its cores could do counts for nothing
-        ("A10", 1695, "copy_own_d2d", 640.7, 700.0),  # DCGM's own figure, above the published bandwidth
+        (
+            "H20 96GB",
+            1980,
+            "gemm_f16",
+            142.0,
+            300.0,
+        ),  # capped: what its cores could do counts for nothing
+        (
+            "A10",
+            1695,
+            "copy_own_d2d",
+            640.7,
+            700.0,
+        ),  # DCGM's own figure, above the published bandwidth
     ],
 )
 def test_the_same_card_with_figures_that_are_too_good(
     name: str, clock: float, what: str, low: float, high: float
 ) -> None:
     one = SHEETS[name]
-    assert low < most(seen(one.nvml_names[0], device_id=one.pci_ids[0]), card(one, clock))[what] < high
+    assert (
+        low < most(seen(one.nvml_names[0], device_id=one.pci_ids[0]), card(one, clock))[what] < high
+    )
 
 
 def test_a_card_without_a_sheet() -> None:
@@ -192,9 +242,15 @@ def test_a_card_without_a_sheet() -> None:
         return ComputeFacts("gpu0", "NVIDIA X", "10de:ffff", capability, cores, clock, None, None)
 
     gpu = seen("NVIDIA X", device_id="10de:ffff", card_link_gen=9)
-    assert most(gpu, bare("8.9", 1280, 2000))["gemm_f16"] == pytest.approx(1.1 * 10 * 2000 * 1024 / 1e6)
+    assert most(gpu, bare("8.9", 1280, 2000))["gemm_f16"] == pytest.approx(
+        1.1 * 10 * 2000 * 1024 / 1e6
+    )
     unknown = most(gpu, bare("99.0", 1280, 2000))
-    assert unknown["gemm_f32"] == unknown["gpu_burn_float"] == pytest.approx(1.1 * 2 * 1280 * 2000 / 1e6)
+    assert (
+        unknown["gemm_f32"]
+        == unknown["gpu_burn_float"]
+        == pytest.approx(1.1 * 2 * 1280 * 2000 / 1e6)
+    )
     assert set(unknown) == {"gemm_f32", "gemm_f32_short", "burn_f32", "gpu_burn_float", "vram_rate"}
     assert set(most(gpu, bare(None, None, None))) == {"vram_rate"}
 
@@ -209,20 +265,26 @@ def ceiling(found: Inventory, measurement: str, component: str) -> float | None:
 
 
 def test_the_host_link() -> None:
-    assert most(seen(slot_link_gen=4, slot_link_width=8), card(SHEETS["H200 SXM 141GB"], None))["copy_h2d"] < 16.1
-    assert most(seen(), card(SHEETS["H200 SXM 141GB"], None))["copy_own_d2h_pageable"] == pytest.approx(
-        1.02 * 63.015, rel=1e-3
+    assert (
+        most(seen(slot_link_gen=4, slot_link_width=8), card(SHEETS["H200 SXM 141GB"], None))[
+            "copy_h2d"
+        ]
+        < 16.1
     )
+    assert most(seen(), card(SHEETS["H200 SXM 141GB"], None))[
+        "copy_own_d2h_pageable"
+    ] == pytest.approx(1.02 * 63.015, rel=1e-3)
     grace = SHEETS["GH200 96GB"]
-    assert most(seen(grace.nvml_names[0], device_id=grace.pci_ids[0]), card(grace, None))["copy_h2d"] == pytest.approx(
-        459
-    )
+    assert most(seen(grace.nvml_names[0], device_id=grace.pci_ids[0]), card(grace, None))[
+        "copy_h2d"
+    ] == pytest.approx(459)
 
 
 def test_pairs() -> None:
     model = {"name": "NVIDIA GeForce RTX 3090 Ti"}
     bridged = machine(
-        *(device(n, links=tuple(link(i, to=1 - n) for i in range(4)), **model) for n in (0, 1)), found=pairs(2)
+        *(device(n, links=tuple(link(i, to=1 - n) for i in range(4)), **model) for n in (0, 1)),
+        found=pairs(2),
     )
     bare = machine(device(0), device(1), found=pairs(2))
     assert (
@@ -249,17 +311,32 @@ def test_in_a_vm_a_port_that_offers_less_than_the_link_carries_is_no_slot() -> N
     from dataclasses import replace as changed
 
     real = machine(device(0))
-    pci = tuple(changed(one, link_width=16, slot_max_link_speed_gts=2.5, slot_max_link_width=1) for one in real.pci)
-    assert (ceiling(changed(real, pci=pci, cpu=changed(real.cpu, virtualised=False)), "copy_h2d", "gpu0") or 0) < 1
-    assert (ceiling(changed(real, pci=pci, cpu=changed(real.cpu, virtualised=True)), "copy_h2d", "gpu0") or 0) > 30
+    pci = tuple(
+        changed(one, link_width=16, slot_max_link_speed_gts=2.5, slot_max_link_width=1)
+        for one in real.pci
+    )
+    assert (
+        ceiling(
+            changed(real, pci=pci, cpu=changed(real.cpu, virtualised=False)), "copy_h2d", "gpu0"
+        )
+        or 0
+    ) < 1
+    assert (
+        ceiling(changed(real, pci=pci, cpu=changed(real.cpu, virtualised=True)), "copy_h2d", "gpu0")
+        or 0
+    ) > 30
 
 
 # --- the host ---
 
 
 def test_processors_and_ram() -> None:
-    found = {entry.measurement: entry for entry in host_ceilings(8, ["core:0"], [(3200, 64), (3200, 64)])}
-    assert found["cpu_gemm_f64"].limit == Limit("GFLOP/s", found["cpu_gemm_f64"].limit.basis, high=8 * 208)  # type: ignore[union-attr]
+    found = {
+        entry.measurement: entry for entry in host_ceilings(8, ["core:0"], [(3200, 64), (3200, 64)])
+    }
+    assert found["cpu_gemm_f64"].limit == Limit(
+        "GFLOP/s", found["cpu_gemm_f64"].limit.basis, high=8 * 208
+    )  # type: ignore[union-attr]
     assert found["memory_copy"].limit.high == pytest.approx(1.25 * 51.2)  # type: ignore[union-attr]
     assert found["cpu_gemm_core_f32"].component == "core:0"
     for modules in ([], [(3200, 64), (None, 64)], [(3200, None)]):
@@ -269,7 +346,9 @@ def test_processors_and_ram() -> None:
 def test_a_machine_files_own_limit_does_not_raise_a_ceiling() -> None:
     box = BOXES["2x4090.toml"]
     book = planning.book(None, None, inventory(box), ("gpu0", "gpu1"))
-    own = book.after([Override("copy_h2d", "override", Limit("GB/s", "mine", low=1.0, high=1e9), own=True)])
+    own = book.after(
+        [Override("copy_h2d", "override", Limit("GB/s", "mine", low=1.0, high=1e9), own=True)]
+    )
     held = own.ceiling("copy_h2d", "gpu1")
     assert held is not None
     assert held == book.ceiling("copy_h2d", "gpu1")

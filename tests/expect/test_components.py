@@ -113,7 +113,9 @@ def test_gpus_are_those_seen_or_those_declared_whichever_is_more(
 def test_cores_are_held_against_their_own_kind() -> None:
     seen = shown()
     groups = (CoreGroup("performance", ((0, 1), (2, 3))), CoreGroup("efficiency", ((4,),)))
-    found = components.resolve(None, replace(seen, cpu=replace(seen.cpu, core_groups=groups)), NOTHING, ())
+    found = components.resolve(
+        None, replace(seen, cpu=replace(seen.cpu, core_groups=groups)), NOTHING, ()
+    )
     assert found["core"] == ("core:0", "core:2", "core:4")
     assert found["core-with-peers"] == ("core:0", "core:2")
 
@@ -129,7 +131,10 @@ def test_what_a_machine_does_not_show_is_said() -> None:
         "disk health",
     ]
     one = replace(seen, cpu=replace(seen.cpu, core_groups=(CoreGroup("all", ((0,),)),)))
-    assert [line.split(":")[0] for line in components.not_offered(components.resolve(None, one, EVERYTHING, ()))] == [
+    assert [
+        line.split(":")[0]
+        for line in components.not_offered(components.resolve(None, one, EVERYTHING, ()))
+    ] == [
         "slow cores",
         "disk health",
     ]
@@ -152,16 +157,25 @@ def test_gpus_of_one_model_are_held_against_each_other(tmp_path: Path) -> None:
     found = of(tmp_path, device(0), device(1, name="NVIDIA L40S"), device(2))
     assert found["gpu-with-peers"] == ("gpu0", "gpu2")
     lines = components.not_offered(found)
-    assert "gpu1: slow GPUs: a GPU is held against others of its model, and no other was seen" in lines
+    assert (
+        "gpu1: slow GPUs: a GPU is held against others of its model, and no other was seen" in lines
+    )
     absent = components.not_offered(of(tmp_path / "absent", device(0), device(1)))
-    assert "gpu2: slow GPUs: a GPU is held against others of its model, and no other was seen" in absent
+    assert (
+        "gpu2: slow GPUs: a GPU is held against others of its model, and no other was seen"
+        in absent
+    )
 
 
 def test_copies_are_held_against_gpus_on_equal_links() -> None:
     seen = machine(device(0), device(1), device(2), device(3, name="NVIDIA L40S"), found=())
     narrow = seen.pci[1].address
     riser = replace(
-        seen, pci=tuple(replace(one, slot_max_link_width=4) if one.address == narrow else one for one in seen.pci)
+        seen,
+        pci=tuple(
+            replace(one, slot_max_link_width=4) if one.address == narrow else one
+            for one in seen.pci
+        ),
     )
     names = ("gpu0", "gpu1", "gpu2", "gpu3")
     found = components.resolve(None, riser, EVERYTHING, names)
@@ -169,18 +183,28 @@ def test_copies_are_held_against_gpus_on_equal_links() -> None:
     assert found["gpu-with-link-peers"] == ("gpu0", "gpu2")
     told = "gpu1: slow copies: a copy is held against others of the model on such a link, and no other was seen"
     assert told in components.not_offered(found)
-    assert list(components.link_siblings(None, riser, names).values()) == [("gpu0", "gpu2"), ("gpu1",), ("gpu3",)]
+    assert list(components.link_siblings(None, riser, names).values()) == [
+        ("gpu0", "gpu2"),
+        ("gpu1",),
+        ("gpu3",),
+    ]
     assert components.resolve(None, riser, EVERYTHING, names[:2])["gpu-with-link-peers"] == ()
     hidden = tuple(
-        replace(one, max_link_width=None, slot_max_link_width=None, max_link_speed_gts=None) for one in seen.pci
+        replace(one, max_link_width=None, slot_max_link_width=None, max_link_speed_gts=None)
+        for one in seen.pci
     )
     untold = [device(n, traits=None) for n in range(4)]
     blind = replace(seen, pci=hidden, nvml=replace(seen.nvml, devices=tuple(untold)))
     assert components.link_siblings(None, blind, names) == {}
 
 
-@each("capability, lacking", [("7.0", {"tf32", "bf16", "f8", "i8"}), ("8.6", {"f8"}), ("9.0", set()), (None, set())])
-def test_formats_that_a_gpu_has_itself(tmp_path: Path, capability: str | None, lacking: set[str]) -> None:
+@each(
+    "capability, lacking",
+    [("7.0", {"tf32", "bf16", "f8", "i8"}), ("8.6", {"f8"}), ("9.0", set()), (None, set())],
+)
+def test_formats_that_a_gpu_has_itself(
+    tmp_path: Path, capability: str | None, lacking: set[str]
+) -> None:
     traits = replace(device(0).traits, compute_capability=capability)
     found = of(tmp_path, *(replace(device(number), traits=traits) for number in range(3)))
     for dtype in DTYPES:
@@ -230,11 +254,15 @@ def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs() -> None:
         ("gpu-nvlink-crc", ("nvlink_crc_errors",)),
     ],
 )
-def test_a_counter_is_due_where_the_driver_shows_it(tmp_path: Path, name: str, fields: tuple[str, ...]) -> None:
+def test_a_counter_is_due_where_the_driver_shows_it(
+    tmp_path: Path, name: str, fields: tuple[str, ...]
+) -> None:
     healthy = {field: getattr(COUNTERS, field) for field in fields}  # 0 is an answer
     shown = replace(NO_COUNTERS, **healthy)
     part = replace(shown, **{fields[-1]: None})
-    found = of(tmp_path, device(0, counters=shown), device(1, counters=part), device(2, counters=None))
+    found = of(
+        tmp_path, device(0, counters=shown), device(1, counters=part), device(2, counters=None)
+    )
     assert {one: found[one] for one in components.COUNTERS} == {
         **dict.fromkeys(components.COUNTERS, ()),
         name: ("gpu0",),
@@ -244,7 +272,9 @@ def test_a_counter_is_due_where_the_driver_shows_it(tmp_path: Path, name: str, f
 def test_counters_that_are_not_shown_are_told(tmp_path: Path) -> None:
     up = (link(0, to=1),)
     geforce = device(0, counters=NO_COUNTERS, links=up)
-    older = device(1, counters=replace(COUNTERS, remap_failed=None, nvlink_crc_errors=None), links=up)
+    older = device(
+        1, counters=replace(COUNTERS, remap_failed=None, nvlink_crc_errors=None), links=up
+    )
     lines = components.not_offered(of(tmp_path, geforce, older, device(2)))
     told = [line for line in lines if line.startswith("gpu")]
     assert [" ".join(line.split()[:4]).rstrip(":,") for line in told] == [
@@ -254,23 +284,35 @@ def test_counters_that_are_not_shown_are_told(tmp_path: Path) -> None:
         "gpu0: remapped rows and",
     ]
     assert not [
-        line for line in components.not_offered(of(tmp_path / "whole", *map(device, range(3)))) if "gpu" in line
+        line
+        for line in components.not_offered(of(tmp_path / "whole", *map(device, range(3))))
+        if "gpu" in line
     ]
 
 
 def test_nvlinks(tmp_path: Path) -> None:
-    bridged, down, bare = device(0, links=(link(0, to=1),)), device(1, links=(link(0, active=False),)), device(2)
+    bridged, down, bare = (
+        device(0, links=(link(0, to=1),)),
+        device(1, links=(link(0, active=False),)),
+        device(2),
+    )
     found = of(tmp_path, bridged, down, bare)
     assert found["gpu-nvlink"] == ("gpu0", "gpu1")
     assert found["gpu-nvlink-up"] == ("gpu0",)
-    declared_too = of(tmp_path / "declared", bridged, down, bare, text="gpu = [{count = 2}, {nvlink_links = 4}]")
-    assert declared_too["gpu-nvlink"] == THREE, "a bridge that is declared and not seen at all is looked for"
+    declared_too = of(
+        tmp_path / "declared", bridged, down, bare, text="gpu = [{count = 2}, {nvlink_links = 4}]"
+    )
+    assert declared_too["gpu-nvlink"] == THREE, (
+        "a bridge that is declared and not seen at all is looked for"
+    )
     assert declared_too["gpu-nvlink-up"] == ("gpu0",)
 
 
 @each("told, due", [(True, ("gpu0",)), (False, ()), (None, ())])
 def test_memory_thermometers(tmp_path: Path, told: bool | None, due: tuple[str, ...]) -> None:
-    found = of(tmp_path, device(0, traits=replace(TRAITS, memory_thermometer=told)), device(1, traits=None))
+    found = of(
+        tmp_path, device(0, traits=replace(TRAITS, memory_thermometer=told)), device(1, traits=None)
+    )
     assert found["gpu-memory-thermometer"] == due
 
 

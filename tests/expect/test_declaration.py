@@ -80,14 +80,20 @@ def test_a_fact_that_nothing_declared_is_no_limit() -> None:
     [
         (("cpu_cores", "cpu"), "box.toml declares cpu.cores = 64"),
         (("cpu_governor_differs", "cpu"), "box.toml declares cpu.governor = 'performance'"),
-        (("memory_total", "memory"), "box.toml declares memory.total_gib = 64; firmware and kernel keep up to 5 %"),
+        (
+            ("memory_total", "memory"),
+            "box.toml declares memory.total_gib = 64; firmware and kernel keep up to 5 %",
+        ),
         (("dimm_count", "memory"), "box.toml declares memory.dimms = 2"),
         (("dimm_size", "dimm:A1"), "box.toml declares a module in A1 with size_gib = 32"),
         (("link_speed", "net:enp1s0"), "box.toml declares enp1s0, speed_mbps = 10000"),
         (("gpu_count", "machine"), "box.toml declares 3 GPUs"),
         (("gpu_link_gen_max", "gpu0"), "box.toml declares gpu0 with link_gen = 4"),
         (("nvlink_active", "gpu0"), "box.toml declares gpu0 with nvlink_links = 4"),
-        (("gpu_path_differs", "gpu1->gpu0"), "box.toml declares between = [0, 1] with path = 'NV4'"),
+        (
+            ("gpu_path_differs", "gpu1->gpu0"),
+            "box.toml declares between = [0, 1] with path = 'NV4'",
+        ),
         (("p2p_supported", "gpu0->gpu2"), "box.toml declares between = [2, 0] with p2p = false"),
     ],
 )
@@ -102,11 +108,15 @@ def test_modules_are_counted_from_their_tables_where_no_count_is_given() -> None
 
 
 def test_a_count_of_modules_needs_no_tables_of_them() -> None:
-    limit = facts(Machine(schema=1, name="box", memory=DeclaredMemory(dimms=12)))["dimm_count", "memory"]
+    limit = facts(Machine(schema=1, name="box", memory=DeclaredMemory(dimms=12)))[
+        "dimm_count", "memory"
+    ]
     assert (limit.low, limit.high, limit.basis) == (12, 12, "box.toml declares memory.dimms = 12")
 
 
-@pytest.mark.parametrize(("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")])
+@pytest.mark.parametrize(
+    ("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")]
+)
 def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
     limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", "machine"]
     assert (limit.low, limit.high, limit.basis) == (gpus, gpus, basis)
@@ -114,19 +124,27 @@ def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
 
 def test_own_limits_are_stamped_as_overrides() -> None:
     assert list(declaration.own_limits(EVERYTHING, "box.toml")) == [
-        Override("cpu_temperature", "override in box.toml", EVERYTHING.limit[0].limit(), "cpu", own=True),
-        Override("cpu_gemm_f64", "override in box.toml", EVERYTHING.limit[1].limit(), None, own=True),
+        Override(
+            "cpu_temperature", "override in box.toml", EVERYTHING.limit[0].limit(), "cpu", own=True
+        ),
+        Override(
+            "cpu_gemm_f64", "override in box.toml", EVERYTHING.limit[1].limit(), None, own=True
+        ),
     ]
 
 
 def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_one() -> None:
     rows = (
-        DeclaredLimit("gemm_bf16", "TFLOP/s", "its twin gave 700", component="gpu1", low=600, warn_low=650),
+        DeclaredLimit(
+            "gemm_bf16", "TFLOP/s", "its twin gave 700", component="gpu1", low=600, warn_low=650
+        ),
         DeclaredLimit("burn_bf16", "TFLOP/s", "as measured", component="gpu1", low=500),
         DeclaredLimit("gemm_f8", "TFLOP/s", "its twin", low=1000),
         DeclaredLimit("gemm_f8_ratio", "ratio", "its twin", low=0.8),
     )
-    book = LimitBook(tuple(declaration.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml")))
+    book = LimitBook(
+        tuple(declaration.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml"))
+    )
     found = book.find("burn_bf16", "gpu1")
     assert found is not None
     assert found.limit is not None
@@ -137,7 +155,8 @@ def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_
     assert every.limit is not None
     assert (every.limit.low, every.origin, every.own) == (980.0, "override in box.toml", False)
     assert (
-        every.limit.basis == "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
+        every.limit.basis
+        == "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
     )
     assert len(book.entries) == 6
 
@@ -150,15 +169,23 @@ def test_bandwidth_has_a_floor_where_rate_and_channels_are_known() -> None:
     ]
     assert {entry.origin for entry in found} == {"derived from the DIMMs and box.toml"}
     assert list(declaration.bandwidth_limits(EVERYTHING, (), "box.toml")) == []
-    assert list(declaration.bandwidth_limits(Machine(schema=1, name="box"), (4800,), "box.toml")) == []
+    assert (
+        list(declaration.bandwidth_limits(Machine(schema=1, name="box"), (4800,), "box.toml")) == []
+    )
 
 
 def test_precedence_machine_file_then_declared_then_derived_then_class_default() -> None:
     default = Override("memory_copy", "class default", unlimited="no rate known")
     derived = list(declaration.bandwidth_limits(EVERYTHING, (4800,), "box.toml"))
     declared = list(declaration.declared_limits(EVERYTHING, "box.toml"))
-    own = [Override("memory_copy", "override in box.toml", Limit("GB/s", "its twin", low=50.0), own=True)]
-    weak = Override("cpu_cores", "override in box.toml", Limit("count", "two are dark", low=62), own=True)
+    own = [
+        Override(
+            "memory_copy", "override in box.toml", Limit("GB/s", "its twin", low=50.0), own=True
+        )
+    ]
+    weak = Override(
+        "cpu_cores", "override in box.toml", Limit("count", "two are dark", low=62), own=True
+    )
     book = LimitBook((default,))
 
     def origin(made: LimitBook, measurement: str, component: str) -> str:
@@ -167,7 +194,19 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
         return found.origin
 
     assert origin(book, "memory_copy", "memory") == "class default"
-    assert origin(book.after(derived), "memory_copy", "memory") == "derived from the DIMMs and box.toml"
-    assert origin(book.after([*own, *declared, *derived]), "memory_copy", "memory") == "override in box.toml"
-    assert origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", "cpu") == "override in box.toml"
-    assert origin(book.after([*own, *declared, *derived]), "cpu_cores", "cpu") == "declared in box.toml"
+    assert (
+        origin(book.after(derived), "memory_copy", "memory")
+        == "derived from the DIMMs and box.toml"
+    )
+    assert (
+        origin(book.after([*own, *declared, *derived]), "memory_copy", "memory")
+        == "override in box.toml"
+    )
+    assert (
+        origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", "cpu")
+        == "override in box.toml"
+    )
+    assert (
+        origin(book.after([*own, *declared, *derived]), "cpu_cores", "cpu")
+        == "declared in box.toml"
+    )

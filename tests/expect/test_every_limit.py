@@ -20,7 +20,9 @@ from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine import machine_file
 
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
-FILES = {file.name: file for file in [*sorted(resources.locate("machines").glob("*.toml")), EVERYTHING]}
+FILES = {
+    file.name: file for file in [*sorted(resources.locate("machines").glob("*.toml")), EVERYTHING]
+}
 
 
 def overrides(file: Path) -> list[Override]:
@@ -57,7 +59,9 @@ def planned(source: str) -> Plan:
     for check in collected():
         for measures in check.measures:
             named = [
-                entry.component for entry in book.entries if entry.measurement == measures.name and entry.component
+                entry.component
+                for entry in book.entries
+                if entry.measurement == measures.name and entry.component
             ]
             members = classes.setdefault(measures.per, [])
             members += [name for name in named if name not in members]
@@ -76,7 +80,9 @@ def planned(source: str) -> Plan:
         only=(),
         digest="d",
     )
-    return replace(made, gaps=(), waivers=())  # its components are made up; and no waiver may stand in the way here
+    return replace(
+        made, gaps=(), waivers=()
+    )  # its components are made up; and no waiver may stand in the way here
 
 
 def subject(source: str, entry: Override) -> tuple[PlannedCheck, Due]:
@@ -136,7 +142,9 @@ def test_past_its_bound_a_limit_fails(source: str, entry: Override, bound: str) 
 
 @pytest.mark.sweep
 @each("source, entry, bound", cases, told=told)
-def test_past_its_bound_a_limit_fails_a_run_of_every_check(source: str, entry: Override, bound: str) -> None:
+def test_past_its_bound_a_limit_fails_a_run_of_every_check(
+    source: str, entry: Override, bound: str
+) -> None:
     past_its_bound(planned(source), subject(source, entry)[1], bound)
 
 

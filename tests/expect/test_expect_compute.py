@@ -19,8 +19,12 @@ FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
 KNOWN = architecture.read(FOLDER / "architectures.toml")
 
-RTX_4080 = ComputeFacts("gpu0", "NVIDIA GeForce RTX 4080", "10de:2704", "8.9", 9728, 3105.0, 11201.0, 256)
-RTX_4090 = ComputeFacts("gpu1", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
+RTX_4080 = ComputeFacts(
+    "gpu0", "NVIDIA GeForce RTX 4080", "10de:2704", "8.9", 9728, 3105.0, 11201.0, 256
+)
+RTX_4090 = ComputeFacts(
+    "gpu1", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384
+)
 H200 = ComputeFacts("gpu0", "NVIDIA H200", "10de:2335", "9.0", 16896, 1980.0, 3201.0, 6016)
 V100 = ComputeFacts("gpu0", "Tesla V100-SXM2-16GB", "10de:1db1", "7.0", 5120, 1530.0, 877.0, 4096)
 
@@ -29,7 +33,9 @@ def book(*cards: ComputeFacts) -> LimitBook:
     entries = tuple(compute_limits(cards, SHEETS, KNOWN))
     named = [(entry.measurement, entry.component) for entry in entries]
     assert len(set(named)) == len(named)
-    assert all((entry.limit is None) != (entry.unlimited is None) and entry.origin for entry in entries)
+    assert all(
+        (entry.limit is None) != (entry.unlimited is None) and entry.origin for entry in entries
+    )
     return LimitBook(entries)
 
 
@@ -76,16 +82,16 @@ def test_a_card_without_a_sheet_is_held_to_its_architecture() -> None:
     limit = held(book(RTX_4080), "gemm_f16_short")
     assert limit.unit == "TFLOP/s"
     assert limit.low == pytest.approx(0.45 * 76 * 3105 * 512 / 1e6)
-    told = (
-        "0.45 x 120.8 TFLOP/s = 0.45 x 76 multiprocessors x 3105 MHz x 512 operations a clock (GeForce cards of Ada; "
-    )
+    told = "0.45 x 120.8 TFLOP/s = 0.45 x 76 multiprocessors x 3105 MHz x 512 operations a clock (GeForce cards of Ada; "
     assert limit.basis.startswith(told)
     assert "a healthy 4090 gives" in limit.basis
     hot = held(book(RTX_4080), "gemm_f16")
     assert hot.low == pytest.approx(0.35 * 76 * 3105 * 512 / 1e6)
     copied = held(book(RTX_4080), "copy_own_d2d")
     assert (copied.unit, copied.low) == ("GB/s", pytest.approx(0.65 * 2 * 11.201 * 256 / 8))
-    assert copied.basis.startswith("0.65 x 717 GB/s = 0.65 x 2 x 11201 MHz x 256 bit / 8 (GeForce cards of Ada; ")
+    assert copied.basis.startswith(
+        "0.65 x 717 GB/s = 0.65 x 2 x 11201 MHz x 256 bit / 8 (GeForce cards of Ada; "
+    )
 
 
 def test_formats_that_a_card_does_not_have_are_not_due() -> None:
@@ -104,9 +110,16 @@ def test_the_burn_is_held_to_98_hundredths_of_the_floor_of_products(dtype: str) 
     alone, burn = held(found, f"gemm_{dtype}"), held(found, f"burn_{dtype}")
     assert alone.low is not None
     assert burn.low == pytest.approx(0.98 * alone.low)
-    assert burn.warn_low == (None if alone.warn_low is None else pytest.approx(0.98 * alone.warn_low))
-    assert (burn.unit, entry(found, f"burn_{dtype}").origin) == ("TFLOP/s", "sheet of H200 SXM 141GB")
-    assert burn.basis.startswith(f"as gemm_{dtype}, where every result verified costs at most 2 %: 0.98 x ")
+    assert burn.warn_low == (
+        None if alone.warn_low is None else pytest.approx(0.98 * alone.warn_low)
+    )
+    assert (burn.unit, entry(found, f"burn_{dtype}").origin) == (
+        "TFLOP/s",
+        "sheet of H200 SXM 141GB",
+    )
+    assert burn.basis.startswith(
+        f"as gemm_{dtype}, where every result verified costs at most 2 %: 0.98 x "
+    )
     assert burn.basis.endswith(alone.basis)
 
 
@@ -117,7 +130,9 @@ def test_the_burn_of_a_card_without_a_sheet_follows_its_architecture() -> None:
 
 
 @pytest.mark.parametrize("card", [RTX_4080, replace(RTX_4080, cuda_cores=None)])
-def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(card: ComputeFacts) -> None:
+def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(
+    card: ComputeFacts,
+) -> None:
     found = book(card)
     for dtype in DTYPES:
         alone, burn = entry(found, f"gemm_{dtype}"), entry(found, f"burn_{dtype}")
@@ -127,11 +142,21 @@ def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(card
 
 def test_a_remark_below_the_floor_of_products_is_one_of_the_burn_too() -> None:
     (burn,) = burn_overrides(
-        Override("gemm_bf16", "o", Limit("TFLOP/s", "its twin gave 700", low=600.0, warn_low=650.0), "gpu1")
+        Override(
+            "gemm_bf16",
+            "o",
+            Limit("TFLOP/s", "its twin gave 700", low=600.0, warn_low=650.0),
+            "gpu1",
+        )
     )
     assert burn.limit is not None
     assert (burn.limit.low, burn.limit.warn_low, burn.component) == (588.0, 637.0, "gpu1")
-    assert [burn.limit.grade(value) for value in (587.0, 588.0, 636.0, 637.0)] == ["fail", "warn", "warn", "pass"]
+    assert [burn.limit.grade(value) for value in (587.0, 588.0, 636.0, 637.0)] == [
+        "fail",
+        "warn",
+        "warn",
+        "pass",
+    ]
 
 
 def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> None:
@@ -146,25 +171,42 @@ def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> No
     [
         (RTX_4080, "f64", "float64 runs at a 32nd or less of float32's rate"),
         (replace(RTX_4090, name="gpu0"), "f64", "float64 runs at a 32nd or less of float32's rate"),
-        (replace(H200, model="NVIDIA H800", device_id="10de:2324"), "f64", "sold with float64 cut to a fiftieth"),
         (
-            ComputeFacts("gpu0", "NVIDIA B300 SXM6 AC", "10de:3182", "10.3", 18944, 2032.0, 3996.0, 8192),
+            replace(H200, model="NVIDIA H800", device_id="10de:2324"),
+            "f64",
+            "sold with float64 cut to a fiftieth",
+        ),
+        (
+            ComputeFacts(
+                "gpu0", "NVIDIA B300 SXM6 AC", "10de:3182", "10.3", 18944, 2032.0, 3996.0, 8192
+            ),
             "i8",
             "gives up most",
         ),
-        (replace(RTX_4080, cuda_cores=None), "f16", "does not tell how many cores NVIDIA GeForce RTX 4080 has"),
+        (
+            replace(RTX_4080, cuda_cores=None),
+            "f16",
+            "does not tell how many cores NVIDIA GeForce RTX 4080 has",
+        ),
         (replace(RTX_4080, max_sm_clock_mhz=None), "bf16", "or its highest clock"),
     ],
 )
 def test_what_no_floor_can_be_told_of_says_why(card: ComputeFacts, dtype: str, told: str) -> None:
     for name in gemm_names(dtype):
         assert told in unheld(book(card), name)
-        assert unheld(book(card), name).endswith("a [[limit]] in the machine file judges it all the same")
+        assert unheld(book(card), name).endswith(
+            "a [[limit]] in the machine file judges it all the same"
+        )
 
 
 def test_memory_whose_clock_or_width_is_not_told_is_not_judged() -> None:
-    for card in (replace(RTX_4080, max_memory_clock_mhz=None), replace(RTX_4080, memory_bus_bits=None)):
-        assert "the clock or the width of NVIDIA GeForce RTX 4080's memory" in unheld(book(card), "copy_own_d2d")
+    for card in (
+        replace(RTX_4080, max_memory_clock_mhz=None),
+        replace(RTX_4080, memory_bus_bits=None),
+    ):
+        assert "the clock or the width of NVIDIA GeForce RTX 4080's memory" in unheld(
+            book(card), "copy_own_d2d"
+        )
 
 
 def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
@@ -174,7 +216,9 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
         *(name for dtype in DTYPES for name in (*gemm_names(dtype), f"burn_{dtype}")),
     }
     for one in found.entries:
-        assert "no architecture of compute capability 13.0 is known" in unheld(found, one.measurement)
+        assert "no architecture of compute capability 13.0 is known" in unheld(
+            found, one.measurement
+        )
 
 
 def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
@@ -197,7 +241,11 @@ def test_each_floor_of_an_architecture_can_fail(capability: str, model: str | No
     found = book(ComputeFacts("gpu0", model, "10de:ffff", capability, 6912, 1410.0, 1215.0, 5120))
     assert {one.measurement for one in found.entries} == {
         "copy_own_d2d",
-        *(name for dtype in native_dtypes(capability) for name in (*gemm_names(dtype), f"burn_{dtype}")),
+        *(
+            name
+            for dtype in native_dtypes(capability)
+            for name in (*gemm_names(dtype), f"burn_{dtype}")
+        ),
     }
     for one in found.entries:
         if one.limit is not None:

@@ -28,7 +28,11 @@ BY_NAME = {one.name: one for one in SHEETS}
 def seen(name: str, number: int = 0, /, **changed: object) -> GpuFacts:
     """A healthy GPU of a sheet's model in a slot that gives all it can take."""
     one = BY_NAME[name]
-    links = (one.nvlink.full(), one.nvlink.links) if one.nvlink and 0 not in one.nvlink.active else (0, 0)
+    links = (
+        (one.nvlink.full(), one.nvlink.links)
+        if one.nvlink and 0 not in one.nvlink.active
+        else (0, 0)
+    )
     gpu = GpuFacts(
         name=f"gpu{number}",
         model=one.nvml_names[0],
@@ -46,10 +50,17 @@ def seen(name: str, number: int = 0, /, **changed: object) -> GpuFacts:
 
 
 def pairs(count: int, nvlinks: int, p2p: str | None) -> list[PairFacts]:
-    return [PairFacts(f"gpu{a}", f"gpu{b}", nvlinks, p2p) for a in range(count) for b in range(count) if a != b]
+    return [
+        PairFacts(f"gpu{a}", f"gpu{b}", nvlinks, p2p)
+        for a in range(count)
+        for b in range(count)
+        if a != b
+    ]
 
 
-def book(gpus: Sequence[GpuFacts], ways: Sequence[PairFacts] = (), sheets: Sequence[Sheet] = SHEETS) -> LimitBook:
+def book(
+    gpus: Sequence[GpuFacts], ways: Sequence[PairFacts] = (), sheets: Sequence[Sheet] = SHEETS
+) -> LimitBook:
     entries = tuple(gpu_limits(gpus, ways, sheets))
     named = [(entry.measurement, entry.component) for entry in entries]
     assert len(set(named)) == len(named)
@@ -103,9 +114,20 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
 
 def test_every_copy_over_the_link_is_limited_by_it() -> None:
     """Each is measured by a program of its own: a copy without a limit could be any."""
-    derived = [one.measurement for one in book([seen("T4")]).entries if one.origin == "derived from card and slot"]
+    derived = [
+        one.measurement
+        for one in book([seen("T4")]).entries
+        if one.origin == "derived from card and slot"
+    ]
     assert sorted(derived) == [
-        *("bandwidth_test_d2h", "bandwidth_test_h2d", "copy_d2h", "copy_h2d", "copy_own_d2h", "copy_own_h2d"),
+        *(
+            "bandwidth_test_d2h",
+            "bandwidth_test_h2d",
+            "copy_d2h",
+            "copy_h2d",
+            "copy_own_d2h",
+            "copy_own_h2d",
+        ),
         *("gpu_link_gen", "gpu_link_width"),
     ]
 
@@ -126,22 +148,55 @@ def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
 
 
 def test_box_e_shows_no_slot() -> None:
-    found = book([seen("H200 SXM 141GB", slot_link_gen=None, slot_link_width=None, nvlink_active=0, nvlink_total=0)])
+    found = book(
+        [
+            seen(
+                "H200 SXM 141GB",
+                slot_link_gen=None,
+                slot_link_width=None,
+                nvlink_active=0,
+                nvlink_total=0,
+            )
+        ]
+    )
     assert held(found, "gpu_link_gen").low == 5
     assert "a VM withholds it" in held(found, "gpu_link_width").basis
     assert held(found, "gpu_sm_count").grade(132) == "pass"
     assert held(found, "gpu_memory_total").grade(143771 / 1024) == "pass"
-    assert found.find("nvlink_active", "gpu0") is None  # the driver lists none there, so there is nothing to judge
+    assert (
+        found.find("nvlink_active", "gpu0") is None
+    )  # the driver lists none there, so there is nothing to judge
     assert found.find("nvlink_speed", "gpu0") is None
 
 
-@given(st.integers(1, 7), st.sampled_from([1, 2, 4, 8, 16]), st.integers(1, 7), st.sampled_from([1, 2, 4, 8, 16]))
-def test_a_link_below_the_lesser_side_fails(card_gen: int, card: int, slot_gen: int, slot: int) -> None:
-    gpu = seen("T4", card_link_gen=card_gen, card_link_width=card, slot_link_gen=slot_gen, slot_link_width=slot)
+@given(
+    st.integers(1, 7),
+    st.sampled_from([1, 2, 4, 8, 16]),
+    st.integers(1, 7),
+    st.sampled_from([1, 2, 4, 8, 16]),
+)
+def test_a_link_below_the_lesser_side_fails(
+    card_gen: int, card: int, slot_gen: int, slot: int
+) -> None:
+    gpu = seen(
+        "T4",
+        card_link_gen=card_gen,
+        card_link_width=card,
+        slot_link_gen=slot_gen,
+        slot_link_width=slot,
+    )
     found = book([gpu])
     gen, width = min(card_gen, slot_gen), min(card, slot)
-    assert held(found, "gpu_link_gen").grade(gen) == held(found, "gpu_link_width").grade(width) == "pass"
-    assert held(found, "gpu_link_gen").grade(gen - 1) == held(found, "gpu_link_width").grade(width / 2) == "fail"
+    assert (
+        held(found, "gpu_link_gen").grade(gen)
+        == held(found, "gpu_link_width").grade(width)
+        == "pass"
+    )
+    assert (
+        held(found, "gpu_link_gen").grade(gen - 1)
+        == held(found, "gpu_link_width").grade(width / 2)
+        == "fail"
+    )
     whole = data_rate(gen, width)
     assert whole is not None
     assert held(found, "copy_h2d").grade(whole[0]) == "pass"
@@ -153,8 +208,12 @@ def test_what_neither_side_shows_is_not_guessed() -> None:
     found = book([seen("T4", card_link_gen=None, slot_link_gen=None)])
     assert unheld(found, "gpu_link_gen").startswith("neither card nor slot shows what it can do")
     assert held(found, "gpu_link_width").low == 16
-    assert unheld(found, "copy_h2d").startswith("the link's generation and width are not both known")
-    assert unheld(book([seen("T4", card_link_width=None, slot_link_width=None)]), "bandwidth_test_h2d")
+    assert unheld(found, "copy_h2d").startswith(
+        "the link's generation and width are not both known"
+    )
+    assert unheld(
+        book([seen("T4", card_link_width=None, slot_link_width=None)]), "bandwidth_test_h2d"
+    )
     assert unheld(book([seen("T4", card_link_gen=9, slot_link_gen=9)]), "copy_d2h")
 
 
@@ -166,9 +225,16 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
     assert one.nvlink is not None
     full = one.nvlink.full()
     for active in range(1, full + 1):
-        found = book([seen(one.name, n, nvlink_active=active, nvlink_total=one.nvlink.links) for n in (0, 1)])
+        found = book(
+            [seen(one.name, n, nvlink_active=active, nvlink_total=one.nvlink.links) for n in (0, 1)]
+        )
         limit = held(found, "nvlink_active")
-        assert (limit.low, limit.high, limit.grade(full), limit.grade(full - 1)) == (full, full, "pass", "fail")
+        assert (limit.low, limit.high, limit.grade(full), limit.grade(full - 1)) == (
+            full,
+            full,
+            "pass",
+            "fail",
+        )
         assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs) == "pass"
         assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs / 2) == "fail"
 
@@ -180,7 +246,10 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
             "RTX A6000",
             "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_links in the machine file",
         ),
-        ("A100 SXM4 80GB", "an A100 SXM4 80GB has 12 of its 12 NVLinks active on its board; nvlink_links in the"),
+        (
+            "A100 SXM4 80GB",
+            "an A100 SXM4 80GB has 12 of its 12 NVLinks active on its board; nvlink_links in the",
+        ),
     ],
 )
 def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
@@ -214,7 +283,10 @@ def test_speeds_that_drivers_report_pass(model: str, reported: float) -> None:
 
 def test_a_card_without_its_bridge_is_not_at_fault() -> None:
     """Three RTX A6000 of which two are bridged."""
-    gpus = [seen("RTX A6000", n, nvlink_active=active, nvlink_total=4) for n, active in enumerate((4, 4, 0))]
+    gpus = [
+        seen("RTX A6000", n, nvlink_active=active, nvlink_total=4)
+        for n, active in enumerate((4, 4, 0))
+    ]
     found = book(gpus)
     assert held(found, "nvlink_active", "gpu1").low == 4
     assert "no bridge is seen" in unheld(found, "nvlink_active", "gpu2")
@@ -236,7 +308,9 @@ def test_links_of_unknown_models_are_recorded_only() -> None:
     for name in ("nvlink_active", "nvlink_speed", "gpu_sm_count", "gpu_memory_total"):
         assert unheld(found, name).startswith(reason)
     nameless = replace(stranger, model=None, device_id="10de:ffff")
-    assert unheld(book([nameless]), "gpu_sm_count").startswith("no model sheet is that of 10de:ffff with")
+    assert unheld(book([nameless]), "gpu_sm_count").startswith(
+        "no model sheet is that of 10de:ffff with"
+    )
     odd = seen("L4", nvlink_active=2, nvlink_total=2)
     assert "knows of no NVLink" in unheld(book([odd]), "nvlink_active")
     assert "knows of no NVLink" in unheld(book([odd]), "nvlink_speed")
@@ -293,7 +367,10 @@ def test_a_doubtful_fact_limits_nothing() -> None:
 
 
 def test_box_a_over_its_bridge() -> None:
-    gpus = [seen("GeForce RTX 3090 Ti", n, slot_link_width=8, nvlink_active=4, nvlink_total=4) for n in range(2)]
+    gpus = [
+        seen("GeForce RTX 3090 Ti", n, slot_link_width=8, nvlink_active=4, nvlink_total=4)
+        for n in range(2)
+    ]
     found = book(gpus, pairs(2, 4, "ok"))
     for way, on, off in (("gpu0->gpu1", 52.77, 6.23), ("gpu1->gpu0", 52.89, 6.23)):
         assert held(found, "p2p_supported", way).grade(1) == "pass"
@@ -310,7 +387,9 @@ def test_box_a_over_its_bridge() -> None:
 
 
 def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
-    found = book([seen("GeForce RTX 4090", n) for n in range(2)], pairs(2, 0, "chipset-not-supported"))
+    found = book(
+        [seen("GeForce RTX 4090", n) for n in range(2)], pairs(2, 0, "chipset-not-supported")
+    )
     for way, on, off in (("gpu0->gpu1", 22.43, 21.89), ("gpu1->gpu0", 22.50, 22.46)):
         assert held(found, "p2p_supported", way).grade(0) == "pass"
         assert held(found, "p2p_supported", way).grade(1) == "fail"
@@ -332,7 +411,9 @@ def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
         ("A100 PCIe 80GB", 2, 12, 274.11, 21.80),
     ],
 )
-def test_published_nvlink_machines_pass(model: str, count: int, links: int, on: float, off: float) -> None:
+def test_published_nvlink_machines_pass(
+    model: str, count: int, links: int, on: float, off: float
+) -> None:
     gpus = [seen(model, n, nvlink_active=links, nvlink_total=links) for n in range(count)]
     found = book(gpus, pairs(count, links, "ok"))
     for a in range(count):
@@ -359,14 +440,21 @@ def test_pairs_over_pci_express() -> None:
 def test_two_models_are_not_known_to_reach_each_other_but_a_no_is_a_no() -> None:
     workstation = seen("RTX PRO 6000 Blackwell Workstation", 0)
     found = book([workstation, seen("GeForce RTX 5090", 1)], pairs(2, 0, "ok"))
-    for way in ("gpu0->gpu1", "gpu1->gpu0"):  # a patched driver grants it: the machine file has to say so
+    for way in (
+        "gpu0->gpu1",
+        "gpu1->gpu0",
+    ):  # a patched driver grants it: the machine file has to say so
         assert held(found, "p2p_supported", way).high == 0
     assert "two models" in unheld(
         book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok")), "p2p_supported", "gpu0->gpu1"
     )
     stranger = seen("RTX A6000", 1, model="NVIDIA Z9")
-    assert "gpu1 (NVIDIA Z9)" in unheld(book([workstation, stranger]), "p2p_supported", "gpu1->gpu0")
-    assert held(book([seen("GeForce RTX 4090", 0), stranger]), "p2p_supported", "gpu1->gpu0").high == 0
+    assert "gpu1 (NVIDIA Z9)" in unheld(
+        book([workstation, stranger]), "p2p_supported", "gpu1->gpu0"
+    )
+    assert (
+        held(book([seen("GeForce RTX 4090", 0), stranger]), "p2p_supported", "gpu1->gpu0").high == 0
+    )
 
 
 def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
@@ -380,8 +468,17 @@ def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
 
 def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_little() -> None:
     """The least that NVLink can gain: 25 GB/s of one link beside 12 GB/s that a copy through the host reaches at most."""
-    limit = held(book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")), "p2p_gain", "gpu0->gpu1")
-    assert [limit.grade(gain) for gain in (25 / 12, 2.0, 1.99, 1.0)] == ["pass", "pass", "fail", "fail"]
+    limit = held(
+        book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")),
+        "p2p_gain",
+        "gpu0->gpu1",
+    )
+    assert [limit.grade(gain) for gain in (25 / 12, 2.0, 1.99, 1.0)] == [
+        "pass",
+        "pass",
+        "fail",
+        "fail",
+    ]
 
 
 def test_links_between_two_models_are_as_fast_as_the_slower_one() -> None:
@@ -422,12 +519,18 @@ def machines(draw: st.DrawFn) -> tuple[list[GpuFacts], list[PairFacts]]:
             )
         )
     links = draw(st.integers(0, 18))
-    ways = [replace(pair, p2p=draw(words)) for pair in pairs(len(gpus), links, None) if draw(st.booleans())]
+    ways = [
+        replace(pair, p2p=draw(words))
+        for pair in pairs(len(gpus), links, None)
+        if draw(st.booleans())
+    ]
     return gpus, ways
 
 
 @given(machines())
-def test_every_limit_can_fail_and_says_where_it_is_from(machine: tuple[list[GpuFacts], list[PairFacts]]) -> None:
+def test_every_limit_can_fail_and_says_where_it_is_from(
+    machine: tuple[list[GpuFacts], list[PairFacts]],
+) -> None:
     gpus, ways = machine
     entries: list[Override] = list(book(gpus, ways).entries)
     names = {gpu.name for gpu in gpus}

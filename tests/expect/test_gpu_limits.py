@@ -11,7 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 from cases import each
-from gpu_machine import COUNTERS, TRAITS, address, answer, device, empty, link, look, machine, pairs, tree_of
+from gpu_machine import (
+    COUNTERS,
+    TRAITS,
+    address,
+    answer,
+    device,
+    empty,
+    link,
+    look,
+    machine,
+    pairs,
+    tree_of,
+)
 
 from acceptance.expect import gpu_limits
 from acceptance.expect.compute import ComputeFacts
@@ -26,7 +38,9 @@ def declared(**tables: Any) -> Machine:
     return msgspec.convert({"schema": 1, "name": "m", **tables}, Machine)
 
 
-def book(inventory: Inventory, file: Machine | None = None, names: tuple[str, ...] = ("gpu0", "gpu1")) -> LimitBook:
+def book(
+    inventory: Inventory, file: Machine | None = None, names: tuple[str, ...] = ("gpu0", "gpu1")
+) -> LimitBook:
     return LimitBook(tuple(gpu_limits.overrides(inventory, names, file)))
 
 
@@ -37,7 +51,10 @@ def low(found: LimitBook, measurement: str, component: str) -> float | None:
 
 def without_slot(inventory: Inventory) -> Inventory:
     """The machine as a VM shows it: the ports that the cards hang on are hidden."""
-    pci = tuple(replace(function, slot_max_link_speed_gts=None, slot_max_link_width=None) for function in inventory.pci)
+    pci = tuple(
+        replace(function, slot_max_link_speed_gts=None, slot_max_link_width=None)
+        for function in inventory.pci
+    )
     return replace(inventory, pci=pci)
 
 
@@ -45,7 +62,11 @@ def test_a_gpu_as_it_shows_itself() -> None:
     links = (link(0, to=1), link(1, to=1), link(2, active=False))
     seen = machine(device(0, links=links), device(1))
     first, second = gpu_limits.gpu_facts(seen, gpus(seen), None)
-    assert (first.name, first.model, first.device_id) == ("gpu0", "NVIDIA GeForce RTX 4090", "10de:2684")
+    assert (first.name, first.model, first.device_id) == (
+        "gpu0",
+        "NVIDIA GeForce RTX 4090",
+        "10de:2684",
+    )
     assert (first.compute_capability, first.memory_mib) == ("8.9", 24564)
     assert (first.card_link_gen, first.card_link_width) == (4, 16)
     assert (first.slot_link_gen, first.slot_link_width) == (5, 16)
@@ -58,9 +79,18 @@ def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering() -> None:
     seen = replace(empty(2), nvml=answer([silent]))
     lost, unknown = gpu_limits.gpu_facts(seen, gpus(seen), None)
     assert (lost.compute_capability, lost.memory_mib, lost.nvlink_total) == (None, None, 0)
-    assert (unknown.model, unknown.memory_mib, unknown.nvlink_active, unknown.nvlink_total) == (None, None, None, None)
+    assert (unknown.model, unknown.memory_mib, unknown.nvlink_active, unknown.nvlink_total) == (
+        None,
+        None,
+        None,
+        None,
+    )
     # The kernel shows the card's own link all the same.
-    assert (unknown.card_link_gen, unknown.card_link_width) == (lost.card_link_gen, lost.card_link_width) == (4, 16)
+    assert (
+        (unknown.card_link_gen, unknown.card_link_width)
+        == (lost.card_link_gen, lost.card_link_width)
+        == (4, 16)
+    )
     assert gpu_limits.device_of(seen, gpus(seen)[1]) is None
     assert low(book(seen), "gpu_link_width", "gpu1") == 16
 
@@ -68,7 +98,9 @@ def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering() -> None:
 def test_what_the_card_can_do_alone_comes_from_nvml_first() -> None:
     seen = machine(device(0, traits=replace(TRAITS, max_link_gen=3)))
     assert gpu_limits.gpu_facts(seen, gpus(seen), None)[0].card_link_gen == 3
-    hidden = replace(seen, pci=tuple(replace(function, max_link_width=None) for function in seen.pci))
+    hidden = replace(
+        seen, pci=tuple(replace(function, max_link_width=None) for function in seen.pci)
+    )
     assert gpu_limits.gpu_facts(hidden, gpus(hidden), None)[0].card_link_width == 16
     untold = replace(hidden, nvml=replace(hidden.nvml, devices=(device(0, traits=None),)))
     assert gpu_limits.gpu_facts(untold, gpus(untold), None)[0].card_link_width is None
@@ -83,18 +115,26 @@ def test_a_slot_that_a_vm_hides_is_taken_from_the_machine_file() -> None:
     found = book(seen, file)
     assert (low(found, "gpu_link_gen", "gpu1"), low(found, "gpu_link_width", "gpu1")) == (3, 8)
     shown = machine(device(0), device(1))
-    assert gpu_limits.gpu_facts(shown, gpus(shown), file)[1].slot_link_gen == 5, "what the slot shows goes first"
+    assert gpu_limits.gpu_facts(shown, gpus(shown), file)[1].slot_link_gen == 5, (
+        "what the slot shows goes first"
+    )
 
 
 def test_a_port_that_a_vm_shows_is_not_the_slot() -> None:
     inside = replace(TRAITS, virtualised=True)
     seen = machine(device(0, traits=inside), device(1, traits=inside))
-    first, second = gpu_limits.gpu_facts(seen, gpus(seen), declared(gpu=[{}, {"link_gen": 4, "link_width": 8}]))
+    first, second = gpu_limits.gpu_facts(
+        seen, gpus(seen), declared(gpu=[{}, {"link_gen": 4, "link_width": 8}])
+    )
     assert (first.slot_link_gen, first.slot_link_width, first.card_link_width) == (None, None, 16)
     assert (second.slot_link_gen, second.slot_link_width) == (4, 8)
     for function in seen.pci:
         assert gpu_limits.slot_link(function, device(0, traits=inside)) == (None, None)
-        assert gpu_limits.slot_link(function, device(0)) == gpu_limits.slot_link(function, None) == (32.0, 16)
+        assert (
+            gpu_limits.slot_link(function, device(0))
+            == gpu_limits.slot_link(function, None)
+            == (32.0, 16)
+        )
 
 
 @functools.cache
@@ -117,17 +157,36 @@ NO_PAGES = {"remap_failed": None, "retired_single": None}
         (None, COUNTERS, None),
         (True, replace(COUNTERS, remap_failed=None), None),
         (True, replace(COUNTERS, retired_single=None), None),
-        (False, COUNTERS, "gpu1: ECC is off, and an H200 SXM 141GB has it on: `sudo nvidia-smi -i GPU-00000001-"),
-        (True, None, "gpu1: the driver tells no ECC counters, and an H200 SXM 141GB has them: see `nvidia-smi -q"),
-        (None, replace(COUNTERS, ecc_uncorrected=None), "gpu1: the driver tells no ECC counters, and"),
-        (True, replace(COUNTERS, **NO_PAGES), "gpu1: the driver tells neither remapped rows nor retired pages, and"),
+        (
+            False,
+            COUNTERS,
+            "gpu1: ECC is off, and an H200 SXM 141GB has it on: `sudo nvidia-smi -i GPU-00000001-",
+        ),
+        (
+            True,
+            None,
+            "gpu1: the driver tells no ECC counters, and an H200 SXM 141GB has them: see `nvidia-smi -q",
+        ),
+        (
+            None,
+            replace(COUNTERS, ecc_uncorrected=None),
+            "gpu1: the driver tells no ECC counters, and",
+        ),
+        (
+            True,
+            replace(COUNTERS, **NO_PAGES),
+            "gpu1: the driver tells neither remapped rows nor retired pages, and",
+        ),
     ],
 )
 def test_memory_errors_that_nobody_counts_are_a_gap(
     ecc: bool | None, counters: GpuCounters | None, told: str | None
 ) -> None:
     on, off = replace(TRAITS, ecc_enabled=True), replace(TRAITS, ecc_enabled=ecc)
-    cards = [device(0, name="NVIDIA H200", traits=on), device(1, name="NVIDIA H200", traits=off, counters=counters)]
+    cards = [
+        device(0, name="NVIDIA H200", traits=on),
+        device(1, name="NVIDIA H200", traits=off, counters=counters),
+    ]
     lost = device(2, name="NVIDIA H200", traits=None, counters=None, error="lost")
     seen = replace(without_nvml(), nvml=answer([*cards, lost]))
     found = list(gpu_limits.gaps(seen, ("gpu0", "gpu1", "gpu2")))
@@ -161,7 +220,9 @@ def test_the_memorys_highest_temperature_is_the_drivers_where_it_can_be_read(
     thermometer: bool | None, highest_c: float | None, limit: float | None
 ) -> None:
     traits = replace(TRAITS, memory_thermometer=thermometer, memory_max_temperature_c=highest_c)
-    held = book(machine(device(0, traits=traits), device(1, traits=None))).find("gpu_memory_temperature", "gpu0")
+    held = book(machine(device(0, traits=traits), device(1, traits=None))).find(
+        "gpu_memory_temperature", "gpu0"
+    )
     assert (held.limit.high if held is not None and held.limit is not None else None) == limit
     if held is not None and held.limit is not None:
         assert (held.limit.warn_high, held.origin) == (90.0, "told by the driver")
@@ -201,5 +262,7 @@ def test_what_floors_of_computing_are_derived_from() -> None:
     assert first == ComputeFacts(*told)
     assert silent == ComputeFacts("gpu1", told[1], told[2], None, None, None, None, None)
     unknown = empty(1)
-    assert gpu_limits.compute_facts(unknown, gpus(unknown)) == (ComputeFacts("gpu0", None, "10de:2684", *[None] * 5),)
+    assert gpu_limits.compute_facts(unknown, gpus(unknown)) == (
+        ComputeFacts("gpu0", None, "10de:2684", *[None] * 5),
+    )
     assert gpu_limits.architectures()

@@ -29,7 +29,10 @@ def sheet(folder: Path, text: str) -> Path:
 
 
 def test_the_first_entry_that_fits_holds() -> None:
-    general, special = Override("power", "general", LIMIT), Override("power", "special", LIMIT, "gpu0")
+    general, special = (
+        Override("power", "general", LIMIT),
+        Override("power", "special", LIMIT, "gpu0"),
+    )
     assert LimitBook((special, general)).find("power", "gpu0") is special
     assert LimitBook((special, general)).find("power", "gpu1") is general
     assert LimitBook((general, special)).find("power", "gpu0") is general

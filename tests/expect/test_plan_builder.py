@@ -9,7 +9,13 @@ from cases import each
 from msgspec.structs import replace
 
 from acceptance.core import plan
-from acceptance.core.collection import CollectedCheck, Measures, PlanError, Session, matches_patterns
+from acceptance.core.collection import (
+    CollectedCheck,
+    Measures,
+    PlanError,
+    Session,
+    matches_patterns,
+)
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
@@ -20,7 +26,9 @@ from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 WATT = Limit("W", "a basis", high=100.0)
 COUNT = Limit("count", "a basis", high=0.0)
-BOOK = LimitBook((Override("power", "class default", WATT), Override("faults", "class default", COUNT)))
+BOOK = LimitBook(
+    (Override("power", "class default", WATT), Override("faults", "class default", COUNT))
+)
 CLASSES: Mapping[str, Sequence[str]] = {"cpu": ("cpu",), "gpu": (), "none": ()}
 POWER, FAULTS = Measures("power", "W", "cpu"), Measures("faults", "count", "cpu", waivable=False)
 
@@ -60,7 +68,12 @@ def test_a_plan_holds_what_is_due_and_what_it_was_made_of() -> None:
     made = build(waivers=[waiver], loads_s={"burn": 8.0})
     assert made.checks[0].due == (Due("power", "cpu", "W", WATT, "class default"),)
     assert made.checks[1].due[0].waivable is False
-    assert (made.scope, made.profile, made.digest, made.waivers) == ("full", "smoke", "d", (waiver,))
+    assert (made.scope, made.profile, made.digest, made.waivers) == (
+        "full",
+        "smoke",
+        "d",
+        (waiver,),
+    )
     assert (made.cannot_detect, made.not_tested, made.gaps) == (("heat",), ("no thermometer",), ())
     assert (made.loads_s, made.memory_gib, made.inventory_declared) == ({"burn": 8.0}, 2.0, True)
     assert build(declared_in=None).inventory_declared is False
@@ -77,7 +90,15 @@ def test_sessions_in_order_and_gates_first_in_theirs() -> None:
         collected("x.before", session="host-before", gate=True),
     ]
     made = build(checks, book=LimitBook(BOOK.entries[:1]))
-    assert names(made) == ["y.before", "x.before", "m.before", "b.load", "c.load", "a.load", "z.after"]
+    assert names(made) == [
+        "y.before",
+        "x.before",
+        "m.before",
+        "b.load",
+        "c.load",
+        "a.load",
+        "z.after",
+    ]
     assert [check.gate for check in made.checks] == [True, True, False, True, True, False, False]
     assert [check.id for check in made.share("load")] == ["b.load", "c.load", "a.load"]
     assert made.share("host-after")[0].id == "z.after"
@@ -102,7 +123,10 @@ def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> No
         collected("a.look"),
     ]
     made = build(checks, loads_s={"fill": 10.0}, book=LimitBook(BOOK.entries[:1]))
-    assert [(check.id, check.seconds) for check in made.checks] == [("a.fill", 16.0), ("a.look", 1.0)]
+    assert [(check.id, check.seconds) for check in made.checks] == [
+        ("a.fill", 16.0),
+        ("a.look", 1.0),
+    ]
     assert made.eta_s() == 17.0
 
 
@@ -118,7 +142,9 @@ def test_facts_are_due_only_where_something_limits_them() -> None:
     unlimited = Override("model_differs", "class default", unlimited="nothing to compare")
     check = collected("a.model", model)
     assert names(build([*BOTH, check], components=classes)) == ["a.one", "b.two"]
-    assert names(build([*BOTH, check], components=classes, book=LimitBook((unlimited, *BOOK.entries)))) == [
+    assert names(
+        build([*BOTH, check], components=classes, book=LimitBook((unlimited, *BOOK.entries)))
+    ) == [
         "a.one",
         "b.two",
     ]
@@ -128,13 +154,17 @@ def test_facts_are_due_only_where_something_limits_them() -> None:
 
 def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:
     book = LimitBook((Override("power", "class default", unlimited="no sheet"), *BOOK.entries[1:]))
-    assert build(book=book).checks[0].due == (Due("power", "cpu", "W", None, "class default", "no sheet"),)
+    assert build(book=book).checks[0].due == (
+        Due("power", "cpu", "W", None, "class default", "no sheet"),
+    )
 
 
 def test_a_limit_for_one_component_leaves_no_other_unjudged() -> None:
     classes = {**CLASSES, "cpu": ("cpu0", "cpu1")}
     book = LimitBook((Override("power", "override in box.toml", WATT, "cpu0"), *BOOK.entries[1:]))
-    with pytest.raises(PlanError, match="power on cpu1 has no limit, and nothing says why none can be"):
+    with pytest.raises(
+        PlanError, match="power on cpu1 has no limit, and nothing says why none can be"
+    ):
         build(components=classes, book=book)
 
 
@@ -166,7 +196,10 @@ def test_only_knows_no_prefixes_of_words() -> None:
         (["c"], "--only c matches no check; the checks are: a.one, b.two, b.burn"),
         (["a", "c"], "--only c matches no check"),
         (["b.burn"], "nothing is due"),
-        (["a", "b.burn"], "--only b.burn: nothing of it is due on this machine in the profile smoke"),
+        (
+            ["a", "b.burn"],
+            "--only b.burn: nothing of it is due on this machine in the profile smoke",
+        ),
     ],
 )
 def test_only_that_selects_nothing_is_refused(only: list[str], told: str) -> None:
@@ -193,9 +226,13 @@ def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
     gaps = build(checks, components=classes, loads_s=loads_s).gaps
     assert gaps == ("gpu1: no check of this plan loads it",)
     assert build(checks, components=classes, loads_s=loads_s, only=["g"]).gaps == ()
-    narrowed = build(checks, components={**classes, "gpu": ("gpu1",)}, loads_s=loads_s, narrowed=True)
+    narrowed = build(
+        checks, components={**classes, "gpu": ("gpu1",)}, loads_s=loads_s, narrowed=True
+    )
     assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", ("gpu1",))
-    short = collected("g.seen", Measures("power", "W", "gpu"), load="burn")  # a load, and no full use
+    short = collected(
+        "g.seen", Measures("power", "W", "gpu"), load="burn"
+    )  # a load, and no full use
     assert len(build([*BOTH, short], components=classes, loads_s=loads_s).gaps) == 2
 
 
@@ -206,13 +243,17 @@ def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> N
     classes = {**CLASSES, "gpu": ("gpu0",)}
     burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
     gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
-    assert gaps == (f"override in box.toml: a limit for power on {component}, which this machine does not show",)
+    assert gaps == (
+        f"override in box.toml: a limit for power on {component}, which this machine does not show",
+    )
 
 
 def test_a_check_that_takes_its_time_for_each_gpu_costs_that_often() -> None:
     classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
     made = build(
-        [collected("a.each", seconds=2.0, seconds_per_gpu=1.5)], components=classes, book=LimitBook(BOOK.entries[:1])
+        [collected("a.each", seconds=2.0, seconds_per_gpu=1.5)],
+        components=classes,
+        book=LimitBook(BOOK.entries[:1]),
     )
     assert [check.seconds for check in made.checks] == [6.5]
 
@@ -224,7 +265,9 @@ def test_a_planned_check_that_tells_no_slack_has_none() -> None:
 
 def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -> None:
     classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
-    made = build([collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1]))
+    made = build(
+        [collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1])
+    )
     assert [check.seconds for check in made.checks] == [2.0]
 
 

@@ -30,9 +30,18 @@ def test_limits_and_measurements_must_fit_both_ways(book: LimitBook, told: str) 
 @each(
     "check, told",
     [
-        (collected("c.three", Measures("power", "GB/s", "cpu")), "c.three measures power in GB/s, another check in W"),
-        (collected("c.three", Measures("heat", "C", "cpu")), "c.three measures heat in C, which is no unit of ours"),
-        (collected("c.three", Measures("heat", "degC", "cpu")), "heat is measured but has no limit"),
+        (
+            collected("c.three", Measures("power", "GB/s", "cpu")),
+            "c.three measures power in GB/s, another check in W",
+        ),
+        (
+            collected("c.three", Measures("heat", "C", "cpu")),
+            "c.three measures heat in C, which is no unit of ours",
+        ),
+        (
+            collected("c.three", Measures("heat", "degC", "cpu")),
+            "heat is measured but has no limit",
+        ),
     ],
 )
 def test_a_check_that_does_not_fit_the_others(check: CollectedCheck, told: str) -> None:
@@ -65,7 +74,11 @@ def test_a_waiver_must_name_what_exists_and_may_be_waived(waiver: Waiver, told: 
 
 @each(
     "waiver",
-    [Waiver("r", measurement="power", component="cpu", worst=1.0), Waiver("r", skip="a.one"), Waiver("r", skip="b")],
+    [
+        Waiver("r", measurement="power", component="cpu", worst=1.0),
+        Waiver("r", skip="a.one"),
+        Waiver("r", skip="b"),
+    ],
 )
 def test_a_waiver_that_is_welcome(waiver: Waiver) -> None:
     assert build(waivers=[waiver]).waivers == (waiver,)
@@ -105,7 +118,10 @@ def test_a_limit_of_the_machine_file_is_told_by_its_row_and_no_other_has_one(
     "wrong, place",
     [
         (Waiver("r", measurement="heat", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
-        (Waiver("r", measurement="faults", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
+        (
+            Waiver("r", measurement="faults", component="cpu", worst=1.0),
+            ("waiver", 1, "measurement"),
+        ),
         (Waiver("r", skip="c"), ("waiver", 1, "skip")),
     ],
 )

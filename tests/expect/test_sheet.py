@@ -31,8 +31,28 @@ FP16 = {
     "10.3": 8192,
     "12.0": 1024,
 }
-FP32 = {"7.0": 128, "7.5": 128, "8.0": 128, "8.6": 256, "8.9": 256, "9.0": 256, "10.0": 256, "10.3": 256, "12.0": 256}
-FP64 = {"7.0": 64, "7.5": 4, "8.0": 64, "8.6": 4, "8.9": 4, "9.0": 128, "10.0": 128, "10.3": 128, "12.0": 4}
+FP32 = {
+    "7.0": 128,
+    "7.5": 128,
+    "8.0": 128,
+    "8.6": 256,
+    "8.9": 256,
+    "9.0": 256,
+    "10.0": 256,
+    "10.3": 256,
+    "12.0": 256,
+}
+FP64 = {
+    "7.0": 64,
+    "7.5": 4,
+    "8.0": 64,
+    "8.6": 4,
+    "8.9": 4,
+    "9.0": 128,
+    "10.0": 128,
+    "10.3": 128,
+    "12.0": 4,
+}
 FP64_TENSOR = {"8.0": 128, "9.0": 256, "10.0": 128, "10.3": 128}
 CORES = {"7.0": 64, "7.5": 64, "8.0": 64}
 LINK_GBS = {2: (25.0,), 3: (25.0, 14.0625), 4: (25.0,), 5: (50.0,)}
@@ -81,7 +101,10 @@ def lint(one: Sheet) -> Iterator[str]:
         yield "cuda_cores"
     if not 40 <= one.sm <= 200:
         yield "sm"
-    if one.nvml_max_sm_mhz is not None and not one.boost_mhz <= one.nvml_max_sm_mhz <= 1.4 * one.boost_mhz:
+    if (
+        one.nvml_max_sm_mhz is not None
+        and not one.boost_mhz <= one.nvml_max_sm_mhz <= 1.4 * one.boost_mhz
+    ):
         yield "nvml_max_sm_mhz"
     if not 70 <= one.tdp_w <= 1500:
         yield "tdp_w"
@@ -89,7 +112,10 @@ def lint(one: Sheet) -> Iterator[str]:
     rate = memory.bus_bits * memory.pin_gbps / 8
     if not 0.96 * rate <= memory.bandwidth_gbs <= 1.04 * rate:
         yield "memory.bandwidth_gbs"
-    if memory.type not in PIN_GBPS or not PIN_GBPS[memory.type][0] <= memory.pin_gbps <= PIN_GBPS[memory.type][1]:
+    if (
+        memory.type not in PIN_GBPS
+        or not PIN_GBPS[memory.type][0] <= memory.pin_gbps <= PIN_GBPS[memory.type][1]
+    ):
         yield "memory.pin_gbps"
     if not 11 <= memory.gib <= 300 or memory.bus_bits % 32 or not 192 <= memory.bus_bits <= 8192:
         yield "memory"
@@ -119,7 +145,8 @@ def test_ecc_is_on_from_the_factory_on_boards_of_data_centres() -> None:
     """All with HBM; of those with GDDR the ones that are sold for data centres. Workstation cards have it off, GeForce cards none."""
     for one in SHEETS:
         assert one.ecc == (
-            one.memory.type.startswith("HBM") or one.name in {"A10", "A40", "L4", "L40", "L40S", "T4"}
+            one.memory.type.startswith("HBM")
+            or one.name in {"A10", "A40", "L4", "L40", "L40S", "T4"}
         ), one.name
 
 
@@ -130,7 +157,11 @@ def test_a_slip_of_a_thousand_is_caught(one: Sheet) -> None:
         part = getattr(one, table) if table else one
         for key in part.__struct_fields__ if part is not None else ():
             value = getattr(part, key)
-            if not isinstance(value, int | float) or isinstance(value, bool) or key in ("pcie_gen", "pcie_width"):
+            if (
+                not isinstance(value, int | float)
+                or isinstance(value, bool)
+                or key in ("pcie_gen", "pcie_width")
+            ):
                 continue
             for slipped in (value * 1000, value / 1000):
                 wrong = replace(part, **{key: slipped})
@@ -186,7 +217,10 @@ def test_links_that_are_healthy() -> None:
         "H200 NVL 141GB": 18,
         "GH200 96GB": 18,
     }
-    assert {one.name for one in SHEETS if one.p2p == "no"} == {"GeForce RTX 4090", "GeForce RTX 5090"}
+    assert {one.name for one in SHEETS if one.p2p == "no"} == {
+        "GeForce RTX 4090",
+        "GeForce RTX 5090",
+    }
     bridged = {one.name for one in SHEETS if one.p2p == "bridge"}
     assert bridged == {"GeForce RTX 2080 Ti", "GeForce RTX 3090", "GeForce RTX 3090 Ti"}
 
@@ -226,7 +260,11 @@ def test_two_sheets_that_fit_are_told_apart_by_the_other_key_or_not_at_all() -> 
     assert find(both, pci_id="10de:20b0") is None
     assert find(both, pci_id="10de:20b0", nvml_name="NVIDIA A100-SXM4-80GB") is large
     assert (
-        find((small, replace(large, nvml_names=small.nvml_names)), pci_id="10de:20b0", nvml_name=small.nvml_names[0])
+        find(
+            (small, replace(large, nvml_names=small.nvml_names)),
+            pci_id="10de:20b0",
+            nvml_name=small.nvml_names[0],
+        )
         is None
     )
 
@@ -236,14 +274,21 @@ def test_a_fact_is_doubtful_alone_or_with_its_table() -> None:
     assert "T.Limit" in (card.doubt("thermal.slowdown_c") or "")
     assert "T.Limit" in (card.doubt("thermal") or "")
     assert card.doubt("sm") is None
-    assert BY_NAME["H20 96GB"].doubt("peak.fp32") == "32 TFLOP/s measured, 36.5 by SM x clock, 44 published"
+    assert (
+        BY_NAME["H20 96GB"].doubt("peak.fp32")
+        == "32 TFLOP/s measured, 36.5 by SM x clock, 44 published"
+    )
     assert BY_NAME["H20 96GB"].doubt("peak.fp16") is None
 
 
 def test_what_limits_are_made_of_is_not_doubtful() -> None:
     """A doubtful fact limits nothing, so a sheet full of doubts would be of no use."""
     for one in SHEETS:
-        assert not [key for key in ("sm", "memory.gib", "p2p", "nvlink.active", "nvlink.link_gbs") if one.doubt(key)]
+        assert not [
+            key
+            for key in ("sm", "memory.gib", "p2p", "nvlink.active", "nvlink.link_gbs")
+            if one.doubt(key)
+        ]
 
 
 @each(
@@ -264,12 +309,24 @@ def test_what_limits_are_made_of_is_not_doubtful() -> None:
         ('p2p = "yes"', 'p2p = "maybe"', "- at `$.p2p`"),
         ("fp16 = 756\n", "", "missing required field `fp16` - at `$.peak`"),
         ("active = [0, 12]", "active = []", "- at `$.nvlink.active`"),
-        ("active = [0, 12]", "active = [12, 0]", "nvlink.active must be one number, or 0 and one number"),
-        ("active = [0, 12]", "active = [4, 12]", "nvlink.active must be one number, or 0 and one number"),
+        (
+            "active = [0, 12]",
+            "active = [12, 0]",
+            "nvlink.active must be one number, or 0 and one number",
+        ),
+        (
+            "active = [0, 12]",
+            "active = [4, 12]",
+            "nvlink.active must be one number, or 0 and one number",
+        ),
         ("active = [0, 12]", "active = [0]", "nvlink.active is 0, of 18 links"),
         ("active = [0, 12]", "active = [0, 19]", "nvlink.active is 19, of 18 links"),
         ("[doubtful]", '[doubtful]\nheat = "x"', "doubtful.heat is no fact of this sheet"),
-        ("[doubtful]", '[doubtful]\n"memory.speed" = "x"', "doubtful.memory.speed is no fact of this sheet"),
+        (
+            "[doubtful]",
+            '[doubtful]\n"memory.speed" = "x"',
+            "doubtful.memory.speed is no fact of this sheet",
+        ),
         ("[doubtful]", '[doubtful]\nthermal = "x"', "doubtful.thermal is no fact of this sheet"),
         ("[doubtful]", '[doubtful]\nsm = ""', "- at `$.doubtful[...]`"),
         ("[doubtful]", '[exempt]\nfp4 = "x"\n[doubtful]', "exempt.fp4 is no peak of this sheet"),
@@ -289,7 +346,8 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
 
 def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(
-        H100.read_text(encoding="utf-8").replace("active = [0, 12]", "active = [0, 1]"), encoding="utf-8"
+        H100.read_text(encoding="utf-8").replace("active = [0, 12]", "active = [0, 1]"),
+        encoding="utf-8",
     )
     found = sheet.read(tmp_path / "one.toml")
     assert found.nvlink is not None
@@ -313,4 +371,6 @@ def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
 @each("path", sorted(FOLDER.glob("*.toml")), told=lambda path: path.name)
 def test_a_sheet_lies_under_its_own_name(path: Path) -> None:
     if path.name not in sheet.NOT_SHEETS:
-        assert path.stem == tomllib.loads(path.read_text(encoding="utf-8"))["name"].lower().replace(" ", "-")
+        assert path.stem == tomllib.loads(path.read_text(encoding="utf-8"))["name"].lower().replace(
+            " ", "-"
+        )

@@ -53,7 +53,9 @@ def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
         share, _, told = row.basis.partition(" x ")
         assert peak is not None, where
         assert told.startswith(f"{peak:g} "), where
-        assert row.low <= float(share) * peak <= row.low * 1.011, where  # rounded down to three digits
+        assert row.low <= float(share) * peak <= row.low * 1.011, (
+            where
+        )  # rounded down to three digits
         assert "; " in told, where
 
 
@@ -74,13 +76,17 @@ def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value
 
 
 @each("name, dtype, value", SUSTAINED)
-def test_every_published_figure_of_a_hot_card_is_within_its_limit(name: str, dtype: str, value: float) -> None:
+def test_every_published_figure_of_a_hot_card_is_within_its_limit(
+    name: str, dtype: str, value: float
+) -> None:
     row = row_of(BY_NAME[name], gemm_names(dtype)[1])
     assert row is not None
     assert value >= 1.04 * row.low
 
 
-@each("dtype, value", [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"])
+@each(
+    "dtype, value", [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"]
+)
 def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, value: float) -> None:
     row = row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1])
     assert row is not None
@@ -115,7 +121,9 @@ def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, va
 )
 def test_published_slips_are_refused(name: str, measurement: str, slipped: float) -> None:
     one = BY_NAME[name]
-    rows = tuple(replace(row, low=slipped) if row.measurement == measurement else row for row in one.limit)
+    rows = tuple(
+        replace(row, low=slipped) if row.measurement == measurement else row for row in one.limit
+    )
     assert any(line.startswith(f"{measurement}: ") for line in lint(replace(one, limit=rows)))
 
 
@@ -153,7 +161,9 @@ def test_no_range_is_wide_enough_to_hold_a_slip_and_none_is_unused() -> None:
 
 
 def card(one: Sheet) -> ComputeFacts:
-    return ComputeFacts("gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None)
+    return ComputeFacts(
+        "gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None
+    )
 
 
 @each("one", SHEETS, told=lambda one: one.name)
@@ -173,7 +183,9 @@ def test_just_below_each_limit_fails_and_at_it_passes(one: Sheet) -> None:
             (0.0, ["fail"]),
             (math.nan, ["error"]),
         ):
-            judged = judge_due(due, "c", [Measured("c", row.measurement, "gpu0", row.unit, value)], [], [])
+            judged = judge_due(
+                due, "c", [Measured("c", row.measurement, "gpu0", row.unit, value)], [], []
+            )
             assert [finding.kind for finding in judged.findings] == kinds, (row.measurement, value)
 
 
@@ -192,7 +204,11 @@ FIRST = '[[limit]]\nmeasurement = "gemm_f64_short"\nunit = "TFLOP/s"\nlow = 30\n
             "limit for gemm_f64_shorts: no sheet limits that on compute capability 9.0",
         ),
         ("gemm_f64_short", "gpu_power", "limit for gpu_power: no sheet limits that"),
-        ('"9.0"', '"8.0"', "limit for gemm_f8_short: no sheet limits that on compute capability 8.0"),
+        (
+            '"9.0"',
+            '"8.0"',
+            "limit for gemm_f8_short: no sheet limits that on compute capability 8.0",
+        ),
         ("gemm_f64_short", "gemm_f64", "limit for gemm_f64 stands twice"),
         (FIRST, FIRST.replace("TFLOP/s", "GFLOP/s"), "measured in TFLOP/s, not in GFLOP/s"),
         (FIRST, FIRST.replace("30", "0"), "- at `$.limit[0].low`"),
@@ -220,6 +236,10 @@ def test_a_wrong_row_names_file_and_key(tmp_path: Path, old: str, new: str, told
 def test_a_cool_limit_without_a_hot_one_is_refused(tmp_path: Path) -> None:
     text = H100.read_text(encoding="utf-8")
     begin = text.index(FIRST)
-    (tmp_path / "wrong.toml").write_text(text[:begin] + text[text.index("[[limit]]", begin + 1) :], encoding="utf-8")
-    with pytest.raises(SheetError, match="gemm_f64_short: gemm_f64 and it stand together or not at all"):
+    (tmp_path / "wrong.toml").write_text(
+        text[:begin] + text[text.index("[[limit]]", begin + 1) :], encoding="utf-8"
+    )
+    with pytest.raises(
+        SheetError, match="gemm_f64_short: gemm_f64 and it stand together or not at all"
+    ):
         sheet.read(tmp_path / "wrong.toml")

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from acceptance.loads.burn import copies as burn_copies
-from acceptance.loads.burn.copies import FIRST, LISTED, PIECE, PLACES, Copies, KernelPattern, PeerPath
+from acceptance.loads.burn.copies import (
+    FIRST,
+    LISTED,
+    PIECE,
+    PLACES,
+    Copies,
+    KernelPattern,
+    PeerPath,
+)
 from acceptance.loads.copy import device_pattern
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
@@ -37,12 +45,16 @@ def peers() -> Sequence[int]:
 
     found = [index for index in range(1, seen()) if torch.cuda.can_device_access_peer(0, index)]
     if not found:
-        pytest.skip(f"a copy to a peer needs two GPUs with peer access, and {seen()} are seen without: not tried")
+        pytest.skip(
+            f"a copy to a peer needs two GPUs with peer access, and {seen()} are seen without: not tried"
+        )
     return found
 
 
 def copied(
-    peers: Sequence[int] = (), change: Callable[[Copies], None] = lambda copies: None, turns: int = TURNS
+    peers: Sequence[int] = (),
+    change: Callable[[Copies], None] = lambda copies: None,
+    turns: int = TURNS,
 ) -> LoadOutput:
     """What the copies tell after so many turns of every path."""
     stream = io.StringIO()
@@ -63,7 +75,8 @@ def copied(
 def readings(output: LoadOutput) -> dict[str, float]:
     """The readings of the host by name, those of peers by name and pair."""
     return {
-        one.name if one.component == "gpu0" else f"{one.name} {one.component}": one.value for one in output.readings
+        one.name if one.component == "gpu0" else f"{one.name} {one.component}": one.value
+        for one in output.readings
     }
 
 
@@ -102,7 +115,9 @@ def test_the_products_stream_holds_no_copy_up() -> None:
         began_s.append(time.monotonic())
 
     assert copied(change=change, turns=4).miscompares == ()
-    assert time.monotonic() - began_s[0] < 3.0, "the copies went on while the stream of the products stood still"
+    assert time.monotonic() - began_s[0] < 3.0, (
+        "the copies went on while the stream of the products stood still"
+    )
     torch.cuda.synchronize()
 
 
@@ -120,7 +135,9 @@ def test_clean_copies_to_every_peer(peers: Sequence[int], monkeypatch: pytest.Mo
         assert gib * 2**30 / spent_s >= 0.2e9, "the slowest link carries that many times over"
 
 
-def test_every_copy_that_a_peer_never_got_is_counted(peers: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_copy_that_a_peer_never_got_is_counted(
+    peers: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A window that leads elsewhere: the copy is made into another buffer, from which it reads back
     # whole.
     elsewhere: dict[int, tuple[Any, Any]] = {}
@@ -149,7 +166,9 @@ def test_every_copy_that_a_peer_never_got_is_counted(peers: Sequence[int], monke
         assert found[f"burn_peer_miscompares {pair}"] == copies >= LISTED + 2
         told = [one for one in output.miscompares if one["component"] == pair]
         assert len(told) == LISTED
-        assert {(one["words"], one["unwritten"], len(one["first"])) for one in told} == {(WORDS, WORDS, FIRST)}
+        assert {(one["words"], one["unwritten"], len(one["first"])) for one in told} == {
+            (WORDS, WORDS, FIRST)
+        }
 
 
 def test_one_bit_that_is_wrong_at_a_peer_is_found(peers: Sequence[int]) -> None:
@@ -165,7 +184,9 @@ def test_one_bit_that_is_wrong_at_a_peer_is_found(peers: Sequence[int]) -> None:
         return carried
 
     output = copied(peers, change)
-    assert {one["component"] for one in output.miscompares} == {f"gpu0->gpu{peer}" for peer in peers}
+    assert {one["component"] for one in output.miscompares} == {
+        f"gpu0->gpu{peer}" for peer in peers
+    }
     for one in output.miscompares:
         assert (one["words"], one["unwritten"], one["first"][0]["word"]) == (1, 0, WORDS - 1)
         assert one["first"][0]["xor"] == f"{1 << 13:016x}"

@@ -20,7 +20,9 @@ def kernel() -> KernelComparator:
     return KernelComparator()
 
 
-def both(kernel: KernelComparator, expected: Any, results: list[Any], short: str) -> list[tuple[int, int, int]]:
+def both(
+    kernel: KernelComparator, expected: Any, results: list[Any], short: str
+) -> list[tuple[int, int, int]]:
     """What the kernel counts, which is what torch counts."""
     found = kernel.counts(kernel.start(expected, results, KINDS[short]))
     reference = TorchComparator()
@@ -47,11 +49,15 @@ def test_every_bit_of_the_first_the_last_and_others(kernel: KernelComparator, sh
             for place, result in enumerate(results):
                 bit = begin + place
                 words(result)[at] ^= (1 << bit) if bit < width - 1 else -(1 << bit)
-            assert [wrong for wrong, _, _ in both(kernel, expected, results, short)] == [1] * len(results)
+            assert [wrong for wrong, _, _ in both(kernel, expected, results, short)] == [1] * len(
+                results
+            )
 
 
 @every
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 4095, 4097, 1_000_003])
+@pytest.mark.parametrize(
+    "count", [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 4095, 4097, 1_000_003]
+)
 def test_odd_sizes(kernel: KernelComparator, short: str, count: int) -> None:
     expected = numbers(short, count)
     results = [expected.clone() for _ in range(3)]

@@ -47,7 +47,12 @@ def gpu(number: int, **more: Any) -> dict[str, Any]:
 
 def function(number: int, slot: str | None = None) -> dict[str, Any]:
     """The same GPU on the PCI bus."""
-    return {"address": f"0000:{number + 1:02x}:00.0", "is_display": True, "is_virtual_function": False, "slot": slot}
+    return {
+        "address": f"0000:{number + 1:02x}:00.0",
+        "is_display": True,
+        "is_virtual_function": False,
+        "slot": slot,
+    }
 
 
 def link(name: str = "eth0", **more: Any) -> dict[str, Any]:
@@ -100,8 +105,18 @@ def machine(gpus: int = 2) -> dict[str, Any]:
     """A sound machine, to be changed by a test: every call gives another."""
     return copy.deepcopy(
         {
-            "cpu": {"model": "EPYC", "sockets": 2, "cores": 128, "threads": 256, "governor": "performance"},
-            "memory": {"total_bytes": 1 << 40, "ecc": "Multi-bit ECC", "dimms": [dimm("A1"), dimm("B1")]},
+            "cpu": {
+                "model": "EPYC",
+                "sockets": 2,
+                "cores": 128,
+                "threads": 256,
+                "governor": "performance",
+            },
+            "memory": {
+                "total_bytes": 1 << 40,
+                "ecc": "Multi-bit ECC",
+                "dimms": [dimm("A1"), dimm("B1")],
+            },
             "disks": [disk(), disk("nvme1n1")],
             "links": [link()],
             "pci": [function(number) for number in range(gpus)],
@@ -123,7 +138,10 @@ def run(inventory: dict[str, Any], **measured: float) -> list[Entry]:
     """A whole run of this machine; `measured` are values of gpu0 by measurement."""
     bodies = journals.bodies(journals.plan())
     bodies.insert(1, Observed(inventory))
-    bodies += [Measured("watch.pcie_link", name, "gpu0", "count", value) for name, value in measured.items()]
+    bodies += [
+        Measured("watch.pcie_link", name, "gpu0", "count", value)
+        for name, value in measured.items()
+    ]
     return journals.entries(bodies)
 
 

@@ -45,7 +45,9 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
     return replace(made, **changed)  # type: ignore[arg-type]
 
 
-def seen(store: Store, after: int = 0, *, era: str = ERA.key) -> dict[PartMeasurement, tuple[NightValue, ...]]:
+def seen(
+    store: Store, after: int = 0, *, era: str = ERA.key
+) -> dict[PartMeasurement, tuple[NightValue, ...]]:
     """What tonight is held against of an era's nights after this one, as many as the shipped rules read."""
     return queries.night_values(store, era, after=after, first=28, last=200)
 

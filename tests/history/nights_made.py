@@ -12,12 +12,18 @@ from acceptance.history.drift_rules import DriftBook, DriftRule
 from acceptance.history.reference import Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
-BOOK: DriftBook = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+BOOK: DriftBook = drift_rules.read(
+    resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+)
 RATE = "gemm_bf16"
 
 
 def rule(
-    measurement: str = RATE, unit: str = "TFLOP/s", limit: Limit | None = None, *, virtual: bool = False
+    measurement: str = RATE,
+    unit: str = "TFLOP/s",
+    limit: Limit | None = None,
+    *,
+    virtual: bool = False,
 ) -> DriftRule:
     """The shipped rule of a measurement."""
     found = BOOK.rule(measurement, unit, limit, virtual=virtual)
@@ -37,7 +43,11 @@ def steady(count: int, middle: float = 600.0, deviation: float = 3.0, seed: int 
 
 
 def past(
-    found: list[NightValue], born: float | None = None, *, of: DriftRule | None = None, rebased: bool = False
+    found: list[NightValue],
+    born: float | None = None,
+    *,
+    of: DriftRule | None = None,
+    rebased: bool = False,
 ) -> Reference:
     """The past of the night after these looks; `born` is of the first of them, which then is the baseline."""
     day = found[0].day if found else 100.0

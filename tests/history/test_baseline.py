@@ -20,7 +20,13 @@ from acceptance.core.record import Entry, Measured, Observed, Skipped
 from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
-from acceptance.history.baseline import BrokenSeal, Certificate, FormerBaseline, NewerFormat, RunRejected
+from acceptance.history.baseline import (
+    BrokenSeal,
+    Certificate,
+    FormerBaseline,
+    NewerFormat,
+    RunRejected,
+)
 from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.reference_builder import NightValue, build_reference
 
@@ -28,12 +34,17 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 NOISE = noise.read(FIXTURES / "noise.toml")
 DRIFT = drift_rules.read(FIXTURES / "drift.toml", NOISE)
 ERA = (("driver", "580.1"), ("profile", "smoke"))
-COPY = journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_d2h", "gpu0", limit=None))
+COPY = journals.check(
+    "link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_d2h", "gpu0", limit=None)
+)
 FILLED = journals.check("burn.filled", journals.due("burn_memory_filled", "memory", "GiB", None))
 
 
 def entries(
-    plan: Plan | None = None, *, virtual: bool = False, values: dict[tuple[str, str], float] | None = None
+    plan: Plan | None = None,
+    *,
+    virtual: bool = False,
+    values: dict[tuple[str, str], float] | None = None,
 ) -> list[Entry]:
     """A whole run that passes, of `births.machine`."""
     bodies = journals.bodies(plan or journals.plan(COPY, FILLED), values)
@@ -43,7 +54,9 @@ def entries(
     return journals.entries(bodies)
 
 
-def made(run: list[Entry] | None = None, replaces: FormerBaseline | None = None, *, anew: bool = False) -> Certificate:
+def made(
+    run: list[Entry] | None = None, replaces: FormerBaseline | None = None, *, anew: bool = False
+) -> Certificate:
     return baseline.make(
         run or entries(),
         NOISE,
@@ -57,15 +70,25 @@ def made(run: list[Entry] | None = None, replaces: FormerBaseline | None = None,
 
 
 def test_what_it_holds() -> None:
-    found = made(entries(values={("copy_h2d", "gpu0"): 120.0}), FormerBaseline("run-0", "2025-01-01", "f" * 64))
+    found = made(
+        entries(values={("copy_h2d", "gpu0"): 120.0}),
+        FormerBaseline("run-0", "2025-01-01", "f" * 64),
+    )
     assert (found.machine_id, found.folder, found.accepted_utc, found.rigproof) == (
         "machine-1",
         "2026-01-01",
         "2026-01-02T00:00:00.000Z",
         "1.0",
     )
-    assert (found.profile, found.inventory_declared, found.waived, found.warnings) == ("smoke", True, (), ())
-    assert found.birth == births.born(births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}})
+    assert (found.profile, found.inventory_declared, found.waived, found.warnings) == (
+        "smoke",
+        True,
+        (),
+        (),
+    )
+    assert found.birth == births.born(
+        births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}}
+    )
     assert (found.provenance, found.era) == ({"host": "box"}, ERA)
     assert found.replaces == FormerBaseline("run-0", "2025-01-01", "f" * 64)
     figure = found.figure("link.copy", "copy_h2d", "gpu0")
@@ -89,7 +112,9 @@ def test_what_two_runs_cannot_be_compared_in_has_no_spread() -> None:
 
 
 def test_in_a_virtual_machine_the_spread_is_that_of_one() -> None:
-    plan = journals.plan(journals.check("memory.copy", journals.due("memory_copy", "memory", limit=None)))
+    plan = journals.plan(
+        journals.check("memory.copy", journals.due("memory_copy", "memory", limit=None))
+    )
     for virtual, share in ((False, 0.1), (True, 0.4)):
         figure = made(entries(plan, virtual=virtual)).figure("memory.copy", "memory_copy", "memory")
         assert figure is not None
@@ -159,7 +184,9 @@ def test_a_run_that_failed() -> None:
 
 
 def test_how_much_more_there_is_against_a_run_is_said() -> None:
-    plan = journals.plan(journals.check("link.copy", *(journals.due("copy", f"gpu{number}") for number in range(3))))
+    plan = journals.plan(
+        journals.check("link.copy", *(journals.due("copy", f"gpu{number}") for number in range(3)))
+    )
     with pytest.raises(RunRejected, match=r"copy on gpu0: .*, and 2 more\): mend"):
         made(entries(plan, values={("copy", f"gpu{number}"): 50.0 for number in range(3)}))
 
@@ -190,7 +217,8 @@ def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
 def test_a_run_of_a_part_of_the_machine() -> None:
     plan = msgspec.structs.replace(journals.plan(COPY), scope="partial")
     with pytest.raises(
-        RunRejected, match=r"^tested a part of the machine .*: run `rigproof accept` again without them$"
+        RunRejected,
+        match=r"^tested a part of the machine .*: run `rigproof accept` again without them$",
     ):
         made(entries(plan))
 
@@ -218,7 +246,9 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
     due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
     birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
-    plan = msgspec.structs.replace(journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth)
+    plan = msgspec.structs.replace(
+        journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth
+    )
     return entries(plan, values={("copy_h2d", "gpu0"): value})
 
 
@@ -264,7 +294,9 @@ def test_sealed_and_opened() -> None:
 def test_white_space_and_the_order_of_keys_break_no_seal() -> None:
     plain = json.loads(baseline.encode_certificate(made()))
     turned = {key: plain[key] for key in reversed(plain)}
-    turned["certificate"] = {key: plain["certificate"][key] for key in reversed(plain["certificate"])}
+    turned["certificate"] = {
+        key: plain["certificate"][key] for key in reversed(plain["certificate"])
+    }
     assert baseline.decode_certificate(json.dumps(turned).encode())[0] == made()
 
 
@@ -273,14 +305,18 @@ def leaves(plain: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(plain, dict):
         return [found for key, value in plain.items() for found in leaves(value, (*way, key))]
     if isinstance(plain, list):
-        return [found for place, value in enumerate(plain) for found in leaves(value, (*way, place))]
+        return [
+            found for place, value in enumerate(plain) for found in leaves(value, (*way, place))
+        ]
     return [way]
 
 
 PLAIN: dict[str, Any] = json.loads(baseline.encode_certificate(made()))
 
 
-@given(st.sampled_from(leaves(PLAIN["certificate"])), st.sampled_from(["x", 1, 2.5, None, True, []]))
+@given(
+    st.sampled_from(leaves(PLAIN["certificate"])), st.sampled_from(["x", 1, 2.5, None, True, []])
+)
 def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
     changed = json.loads(json.dumps(PLAIN))
     table = changed["certificate"]
@@ -315,7 +351,9 @@ def test_a_file_that_was_cut(size: int) -> None:
 
 def test_what_is_nested_without_end() -> None:
     with pytest.raises(BrokenSeal):
-        baseline.decode_certificate(b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000)
+        baseline.decode_certificate(
+            b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000
+        )
 
 
 def test_a_sound_seal_over_something_else() -> None:
@@ -329,5 +367,7 @@ def test_a_sound_seal_over_something_else() -> None:
 
 
 def test_one_of_a_later_rigproof() -> None:
-    with pytest.raises(NewerFormat, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"):
+    with pytest.raises(
+        NewerFormat, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"
+    ):
         baseline.decode_certificate(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())

@@ -38,7 +38,9 @@ def run(out: Path, name: str, value: float = 120.0, machine: str = MACHINE) -> P
 
 def accept(folder: Path, *, replace: bool = False) -> AcceptResult:
     out = folder.parent
-    return baseline_file.accept(folder, out, NOISE, replace=replace, root=machine_root(out / "root"))
+    return baseline_file.accept(
+        folder, out, NOISE, replace=replace, root=machine_root(out / "root")
+    )
 
 
 def test_a_run_is_made_the_baseline(tmp_path: Path) -> None:
@@ -74,7 +76,8 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     first = accept(run(tmp_path, "one"))
     content = first.baseline.path.read_bytes()
     with pytest.raises(
-        BaselineRefused, match=r"baseline.json: run one is the baseline since \d{4}-\d\d-\d\d: add --replace"
+        BaselineRefused,
+        match=r"baseline.json: run one is the baseline since \d{4}-\d\d-\d\d: add --replace",
     ):
         accept(run(tmp_path, "two"))
     assert first.baseline.path.read_bytes() == content
@@ -91,16 +94,22 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
 def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         accept(run(tmp_path, name), replace=True)
-    accept(tmp_path / "one", replace=True)  # once more: its first certificate is kept as well as this one
+    accept(
+        tmp_path / "one", replace=True
+    )  # once more: its first certificate is kept as well as this one
     accept(tmp_path / "two", replace=True)
-    kept = [one.certificate.birth.run_id for one in baseline_file.former_baselines(tmp_path, MACHINE)]
+    kept = [
+        one.certificate.birth.run_id for one in baseline_file.former_baselines(tmp_path, MACHINE)
+    ]
     assert kept == ["one", "two", "three", "one"]
     assert len({one.sha256 for one in baseline_file.former_baselines(tmp_path, MACHINE)}) == 4
 
 
 def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> None:
     folder = run(tmp_path, "one")
-    text = (folder / reader.SUPERVISOR).read_text().replace('"run_id":"one"', '"run_id":"../../one"')
+    text = (
+        (folder / reader.SUPERVISOR).read_text().replace('"run_id":"one"', '"run_id":"../../one"')
+    )
     (folder / reader.SUPERVISOR).write_text(text)
     accept(folder)
     former = accept(run(tmp_path, "two"), replace=True).former
@@ -114,7 +123,8 @@ def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> N
 
 def test_a_run_that_failed(tmp_path: Path) -> None:
     with pytest.raises(
-        BaselineRefused, match=r"/one: is FAIL, and only a run that passed can be the baseline \(copy_h2d on gpu0"
+        BaselineRefused,
+        match=r"/one: is FAIL, and only a run that passed can be the baseline \(copy_h2d on gpu0",
     ):
         accept(run(tmp_path, "one", 50.0))
     assert not (tmp_path / "history").exists()
@@ -122,7 +132,8 @@ def test_a_run_that_failed(tmp_path: Path) -> None:
 
 def test_a_run_of_another_machine(tmp_path: Path) -> None:
     with pytest.raises(
-        BaselineRefused, match=r"/one: is a run of another machine \(machine-2\): accept it on that machine"
+        BaselineRefused,
+        match=r"/one: is a run of another machine \(machine-2\): accept it on that machine",
     ):
         accept(run(tmp_path, "one", machine="machine-2"))
 
@@ -131,7 +142,9 @@ def test_a_run_whose_journal_is_torn(tmp_path: Path) -> None:
     folder = run(tmp_path, "one")
     with (folder / reader.SUPERVISOR).open("a") as file:
         file.write('{"seq":')
-    with pytest.raises(BaselineRefused, match=r"journal.jsonl ends in half a line.*: run `rigproof accept` again"):
+    with pytest.raises(
+        BaselineRefused, match=r"journal.jsonl ends in half a line.*: run `rigproof accept` again"
+    ):
         accept(folder)
 
 
@@ -140,7 +153,8 @@ def test_a_run_that_was_ended_before_its_plan(tmp_path: Path) -> None:
     (folder / reader.SUPERVISOR).unlink()
     write_segment(folder / reader.SUPERVISOR, [], tmp_path / "root")
     with pytest.raises(
-        BaselineRefused, match=r"/one: was ended before its plan was written, .*: run `rigproof accept` again"
+        BaselineRefused,
+        match=r"/one: was ended before its plan was written, .*: run `rigproof accept` again",
     ):
         accept(folder)
 
@@ -173,7 +187,8 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
         lambda: accept(run(tmp_path, "two")),
     ):
         with pytest.raises(
-            BaselineUnsound, match=r"baseline.json: is not what was sealed.*: put a copy of it back, or accept a run"
+            BaselineUnsound,
+            match=r"baseline.json: is not what was sealed.*: put a copy of it back, or accept a run",
         ):
             call()
     assert file.read_bytes() == content
@@ -181,7 +196,9 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
     assert done.former is not None
     assert done.former.read_bytes() == content
     assert baseline_file.require(tmp_path, MACHINE).certificate.replaces is None
-    assert baseline_file.former_baselines(tmp_path, MACHINE) == ()  # it is kept, and nobody believes it
+    assert (
+        baseline_file.former_baselines(tmp_path, MACHINE) == ()
+    )  # it is kept, and nobody believes it
 
 
 def test_one_that_was_removed_is_missed(tmp_path: Path) -> None:
@@ -207,12 +224,16 @@ def test_one_of_another_machine(tmp_path: Path) -> None:
 def test_one_of_a_later_rigproof(tmp_path: Path) -> None:
     file = accept(run(tmp_path, "one")).baseline.path
     file.write_text(file.read_text().replace('"rigproof_baseline": 1', '"rigproof_baseline": 7'))
-    with pytest.raises(BaselineUnsound, match=r"is written in format 7, .*: install a newer rigproof"):
+    with pytest.raises(
+        BaselineUnsound, match=r"is written in format 7, .*: install a newer rigproof"
+    ):
         baseline_file.read(tmp_path, MACHINE)
 
 
 def test_none_at_all(tmp_path: Path) -> None:
-    with pytest.raises(BaselineRefused, match=r"there is no baseline of this machine: accept a run that passed"):
+    with pytest.raises(
+        BaselineRefused, match=r"there is no baseline of this machine: accept a run that passed"
+    ):
         baseline_file.require(tmp_path, MACHINE)
 
 
@@ -220,7 +241,8 @@ def test_one_that_cannot_be_read(tmp_path: Path) -> None:
     file = baseline_file.path(tmp_path, MACHINE)
     file.mkdir(parents=True)
     with pytest.raises(
-        BaselineUnsound, match=r"baseline.json: cannot be read \(it is a folder, not a file\): put a copy of it back"
+        BaselineUnsound,
+        match=r"baseline.json: cannot be read \(it is a folder, not a file\): put a copy of it back",
     ):
         baseline_file.read(tmp_path, MACHINE)
 
@@ -236,7 +258,9 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(BaselineUnsound, match=r"cannot be written \(No space left on device\): make room there"):
+    with pytest.raises(
+        BaselineUnsound, match=r"cannot be written \(No space left on device\): make room there"
+    ):
         accept(tmp_path / "two", replace=True)
     monkeypatch.undo()
     assert baseline_file.require(tmp_path, MACHINE) == first.baseline
@@ -251,8 +275,13 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 
 def test_another_process_that_stays_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = location.folder(tmp_path, MACHINE)
-    monkeypatch.setattr(baseline_file, "history_lock", lambda folder: lock.history_lock(folder, wait_s=0.0))
-    with lock.history_lock(folder), pytest.raises(BaselineUnsound, match="another process is at this history"):
+    monkeypatch.setattr(
+        baseline_file, "history_lock", lambda folder: lock.history_lock(folder, wait_s=0.0)
+    )
+    with (
+        lock.history_lock(folder),
+        pytest.raises(BaselineUnsound, match="another process is at this history"),
+    ):
         accept(run(tmp_path, "one"))
 
 
@@ -278,7 +307,9 @@ def test_two_at_once(tmp_path: Path) -> None:
         assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
     assert [process.exitcode for process in both] == [0, 0]
     kept = baseline_file.former_baselines(tmp_path, MACHINE)
-    assert len(kept) == len(list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json")))
+    assert len(kept) == len(
+        list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json"))
+    )
 
 
 @each("seed", range(6 if ALL else 2))

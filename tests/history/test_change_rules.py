@@ -76,12 +76,20 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
         ('"differs"', '"missing"', ["a rule for what is missing names facts (why)"]),
         ('"differs"', '"other"', ["other"]),
         ('facts = { vbios = "VBIOS" }', "", ["a rule for what is differs names no fact (why)"]),
-        ('basis = "why"', 'basis = "why"\nwithin = 0.1', ["within is for what is lower or higher (why)"]),
+        (
+            'basis = "why"',
+            'basis = "why"\nwithin = 0.1',
+            ["within is for what is lower or higher (why)"],
+        ),
         ('basis = "why"', 'basis = "why"\nwithin = 1.0', ["within"]),
         ('basis = "why"', 'basis = ""', ["basis"]),
         ('basis = "why"', 'basis = "why"\nbases = "why"', ["bases"]),
         ('means = "warn"', 'means = "worry"', ["worry"]),
-        ('means = "warn"', 'means = "fail"\nafterwards = "note"', ["afterwards is for a warning about a fact"]),
+        (
+            'means = "warn"',
+            'means = "fail"\nafterwards = "note"',
+            ["afterwards is for a warning about a fact"],
+        ),
         ('means = "warn"', 'means = "warn"\nafterwards = "nothing"', ["afterwards"]),
         ("inventory.firmware", "firmware", ["event"]),
         ('of = ["gpu"]', "of = []", ["of"]),
@@ -154,9 +162,13 @@ def test_what_is_lost_or_less_is_never_taken_lightly() -> None:
 
 
 @each("change", ["missing", "added", "replaced", "unread"])
-def test_what_cannot_be_told_from_last_night_is_told_every_night(tmp_path: Path, change: str) -> None:
+def test_what_cannot_be_told_from_last_night_is_told_every_night(
+    tmp_path: Path, change: str
+) -> None:
     rule = f'[[change]]\nof = ["gpu"]\nchange = "{change}"\nmeans = "warn"\nafterwards = "note"\nevent = "inventory.x"\nbasis = "why"\n'
-    with pytest.raises(ChangeFileError, match=r"afterwards is for a warning about a fact, .* \(why\)$"):
+    with pytest.raises(
+        ChangeFileError, match=r"afterwards is for a warning about a fact, .* \(why\)$"
+    ):
         change_rules.read(written(tmp_path, PARTS + rule))
 
 

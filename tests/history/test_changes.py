@@ -56,7 +56,9 @@ def test_the_last_gpu_is_missing() -> None:
 
 def test_a_gpu_in_the_middle_is_missing_and_the_others_are_not_taken_for_moved() -> None:
     told = found(lambda plain: plain["pci"].pop(1), gpus=4)
-    assert brief(told) == [("fail", "inventory.missing", None)]  # gpu1 is the name of another card tonight
+    assert brief(told) == [
+        ("fail", "inventory.missing", None)
+    ]  # gpu1 is the name of another card tonight
     assert told[0].text.startswith("gpu1 (NVIDIA H200, GPU-1, ")
 
 
@@ -97,7 +99,9 @@ def test_the_name_of_a_slot_goes_before_bus_numbers() -> None:
     assert "at 0000:01:00.0 in slot PCIE1 when" in told.text
     assert "at 0000:61:00.0 in slot PCIE3 now" in told.text
     after["pci"][0]["slot"] = None
-    assert [one.event for one in machine_changes(ruled(born(before)), born(after))] == ["inventory.moved"]
+    assert [one.event for one in machine_changes(ruled(born(before)), born(after))] == [
+        "inventory.moved"
+    ]
 
 
 def test_a_slot_that_got_another_name_is_no_move() -> None:
@@ -122,7 +126,10 @@ def test_modules_that_changed_places() -> None:
         plain["memory"]["dimms"] = [dimm("A1", serial="D-B1"), dimm("B1", serial="D-A1")]
 
     told = found(change)
-    assert brief(told) == [("warn", "inventory.moved", "dimm:B1"), ("warn", "inventory.moved", "dimm:A1")]
+    assert brief(told) == [
+        ("warn", "inventory.moved", "dimm:B1"),
+        ("warn", "inventory.moved", "dimm:A1"),
+    ]
     assert told[0].text.startswith(
         f"dimm:A1 (HMCG, D-A1) when the baseline was recorded ({DAY}) is dimm:B1 now; basis: "
     )
@@ -144,7 +151,9 @@ def test_modules_of_one_serial_number_are_told_by_their_slots() -> None:
         plain["memory"]["dimms"] = [dimm("A1", serial="00000000"), dimm("B1", serial="00000000")]
     assert machine_changes(ruled(born(before)), born(after)) == ()
     after["memory"]["dimms"].pop()
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.missing", "dimm:B1")
+    ]
 
 
 def test_a_module_of_which_nothing_is_told_but_its_slot() -> None:
@@ -162,12 +171,17 @@ def test_modules_that_cannot_be_read_any_more_are_not_missing() -> None:
 
     told = found(change)
     assert brief(told) == [("warn", "inventory.untold", None)]
-    assert told[0].text.startswith(f"the parts of kind dimm could not be read in this run, and could {WHEN}; basis: ")
+    assert told[0].text.startswith(
+        f"the parts of kind dimm could not be read in this run, and could {WHEN}; basis: "
+    )
 
 
 def test_disks_are_told_by_their_serial_numbers_not_by_the_kernels_names() -> None:
     def change(plain: Plain) -> None:
-        plain["disks"] = [disk("nvme0n1", serial="S-nvme1n1"), disk("nvme1n1", serial="S-nvme0n1", model="SSD")]
+        plain["disks"] = [
+            disk("nvme0n1", serial="S-nvme1n1"),
+            disk("nvme1n1", serial="S-nvme0n1", model="SSD"),
+        ]
 
     assert found(change) == ()
 
@@ -177,7 +191,9 @@ def test_a_disk_is_replaced_or_missing() -> None:
         plain["disks"][1] = disk("nvme1n1", serial="S-9", model="other", firmware="2")
 
     assert brief(found(other)) == [("fail", "inventory.replaced", "disk:nvme1n1")]
-    assert brief(found(lambda plain: plain["disks"].pop(0))) == [("fail", "inventory.missing", "disk:nvme0n1")]
+    assert brief(found(lambda plain: plain["disks"].pop(0))) == [
+        ("fail", "inventory.missing", "disk:nvme0n1")
+    ]
 
 
 def test_a_disk_that_was_added() -> None:
@@ -229,8 +245,14 @@ def test_links_that_come_and_go(other: Plain) -> None:
 def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
     """As some USB adapters tell it: the disk inside is told by its own, whatever names both have."""
     before, after = machine(), machine()
-    before["disks"] = [disk("sda", serial="S", transport="sata"), disk("sdb", serial="S", transport="usb")]
-    after["disks"] = [disk("sda", serial="S", transport="usb"), disk("sdb", serial="S", transport="sata")]
+    before["disks"] = [
+        disk("sda", serial="S", transport="sata"),
+        disk("sdb", serial="S", transport="usb"),
+    ]
+    after["disks"] = [
+        disk("sda", serial="S", transport="usb"),
+        disk("sdb", serial="S", transport="sata"),
+    ]
     assert machine_changes(ruled(born(before)), born(after)) == ()
 
 
@@ -288,14 +310,18 @@ def test_two_ports_of_one_card_keep_apart() -> None:
     before, after = machine(), machine()
     ports = [link(f"mlx5_0/{number}", kind="infiniband", mac=None) for number in (1, 2)]
     before["links"], after["links"] = ports, [{**ports[0], "speed_mbps": 200}, ports[1]]
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.network", "net:mlx5_0/1")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.network", "net:mlx5_0/1")
+    ]
 
 
 def test_a_card_of_which_nobody_tells_its_place_is_known_by_name() -> None:
     before, after = machine(), machine()
     before["links"] = [link(mac=None, pci_address=None)]
     after["links"] = [link(mac=None, pci_address=None, pcie_width=8)]
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.link", "net:eth0")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.link", "net:eth0")
+    ]
 
 
 # --- facts ---
@@ -314,7 +340,9 @@ def of(table: str, **more: Any) -> Callable[[Plain], None]:
 
 
 def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
-    return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(more)
+    return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(
+        more
+    )
 
 
 @each("change, kind, event, component, text",
@@ -357,7 +385,9 @@ def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
         (of_first("links", driver="other"), "note", "software", "net:eth0", "driver of net:eth0"),
     ],
 )  # fmt: skip
-def test_each_fact(change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str) -> None:
+def test_each_fact(
+    change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str
+) -> None:
     told = found(change)
     assert brief(told) == [(kind, f"inventory.{event}", component)]
     assert told[0].text.startswith(text)
@@ -380,7 +410,10 @@ def test_within_what_means_nothing(change: Callable[[Plain], None]) -> None:
 
 def test_a_link_that_went_down() -> None:
     told = found(of_first("links", up=False, speed_mbps=None))
-    assert brief(told) == [("warn", "inventory.network", "net:eth0"), ("note", "inventory.untold", None)]
+    assert brief(told) == [
+        ("warn", "inventory.network", "net:eth0"),
+        ("note", "inventory.untold", None),
+    ]
 
 
 @each(
@@ -416,7 +449,9 @@ def test_what_is_no_number_any_more_is_taken_for_less() -> None:
 def test_from_nothing_to_something() -> None:
     before = machine()
     before["nvml"]["devices"][1]["links"] = []
-    assert brief(machine_changes(ruled(born(before)), born(machine()))) == [("note", "inventory.added", "gpu1")]
+    assert brief(machine_changes(ruled(born(before)), born(machine()))) == [
+        ("note", "inventory.added", "gpu1")
+    ]
 
 
 def test_what_was_not_told_then_is_no_change() -> None:
@@ -457,7 +492,9 @@ def test_exactly_what_is_allowed_means_nothing() -> None:
     before["memory"]["total_bytes"], after["memory"]["total_bytes"] = 100, 99
     assert machine_changes(ruled(born(before)), born(after)) == ()
     after["memory"]["total_bytes"] = 98
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.less", "memory")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.less", "memory")
+    ]
 
 
 def test_ecc_that_was_off_and_is_on() -> None:
@@ -498,7 +535,11 @@ def test_findings_and_notes_of_a_run() -> None:
 def test_a_run_without_an_inventory_says_so() -> None:
     held = history_changes.compare_with_baseline(ruled(born(machine())), [])
     (finding,) = held.findings
-    assert (finding.kind, finding.check, finding.text) == ("error", "run", history_changes.NO_INVENTORY)
+    assert (finding.kind, finding.check, finding.text) == (
+        "error",
+        "run",
+        history_changes.NO_INVENTORY,
+    )
     assert held.notes == ()
 
 
@@ -522,8 +563,14 @@ def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_noth
     [
         (lambda plain: plain["board"].update(kernel="6.13"), [("", "kernel", "6.13")]),
         (lambda plain: plain["board"].update(bios_version="1.2"), [("", "bios_version", "1.2")]),
-        (lambda plain: plain["nvml"]["devices"][1].update(vbios="97.00"), [("gpu1", "vbios", "97.00")]),
-        (lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"), [("net:eth0", "mac", "b8:00:00:00:00:02")]),
+        (
+            lambda plain: plain["nvml"]["devices"][1].update(vbios="97.00"),
+            [("gpu1", "vbios", "97.00")],
+        ),
+        (
+            lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"),
+            [("net:eth0", "mac", "b8:00:00:00:00:02")],
+        ),
         (swapped, [("gpu0", "moved", "0000:02:00.0"), ("gpu1", "moved", "0000:01:00.0")]),
     ],
     told=["kernel", "BIOS", "VBIOS", "network card", "slot"],
@@ -558,13 +605,17 @@ def test_a_module_that_was_moved_is_known_by_its_new_slot() -> None:
 def test_a_third_kernel_is_a_warning_again() -> None:
     after = machine()
     after["board"]["kernel"] = "6.14"
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),))
+    birth = msgspec.structs.replace(
+        ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),)
+    )
     (told,) = machine_changes(birth, born(after))
     assert (told.kind, told.known) == ("warn", KnownChange("", "kernel", "6.14", DAY))
 
 
 def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),))
+    birth = msgspec.structs.replace(
+        ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),)
+    )
     assert machine_changes(birth, born(machine())) == ()
 
 

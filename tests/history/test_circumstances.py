@@ -24,7 +24,9 @@ INVENTORY: dict[str, Any] = {
 
 
 def test_facts_by_component() -> None:
-    assert circumstances({"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, profile="smoke", scope=None) == {
+    assert circumstances(
+        {"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, profile="smoke", scope=None
+    ) == {
         ("", "profile"): "smoke",
         ("", "kernel"): "6.12",
         ("", "bios_version"): "F2",
@@ -48,7 +50,11 @@ def test_facts_by_component() -> None:
 
 @each(
     "inventory",
-    [{}, {"cpu": None, "memory": {"dimms": None}, "nvml": None}, {"disks": ["sda"], "board": 3, "links": {}}],
+    [
+        {},
+        {"cpu": None, "memory": {"dimms": None}, "nvml": None},
+        {"disks": ["sda"], "board": 3, "links": {}},
+    ],
     told=["nothing", "nothing known", "another shape"],
 )
 def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) -> None:
@@ -57,12 +63,18 @@ def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) ->
 
 def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
     """A second book of the names: one that is left out of the first is missed in every comparison."""
-    board = dict.fromkeys(("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver", "date"), "x")
+    board = dict.fromkeys(
+        ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver", "date"), "x"
+    )
     cpu = dict.fromkeys(("model", "sockets", "cores", "threads", "governor", "flags"), "x")
     gpu = dict.fromkeys(("name", "pci_address", "vbios", "temperature"), "x")
-    traits = dict.fromkeys(("power_limit_w", "ecc_enabled", "mig_enabled", "persistence", "compute_mode", "fan"), "x")
+    traits = dict.fromkeys(
+        ("power_limit_w", "ecc_enabled", "mig_enabled", "persistence", "compute_mode", "fan"), "x"
+    )
     disk = {"name": "sda"} | dict.fromkeys(("model", "size_bytes", "firmware", "used"), "x")
-    dimm = {"slot": "A1"} | dict.fromkeys(("size_bytes", "kind", "configured_mts", "part_number", "rank"), "x")
+    dimm = {"slot": "A1"} | dict.fromkeys(
+        ("size_bytes", "kind", "configured_mts", "part_number", "rank"), "x"
+    )
     found = circumstances(
         {"host": "x", "boot_id": "x", "selftest": "x", "rigproof": "x"},
         {
@@ -83,7 +95,15 @@ def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
         "dimm:A1": ["configured_mts", "kind", "part_number", "size_bytes"],
         "disk:sda": ["firmware", "model", "size_bytes"],
         "gpu0": [
-            *("compute_mode", "ecc_enabled", "mig_enabled", "name", "pci_address", "persistence", "power_limit_w"),
+            *(
+                "compute_mode",
+                "ecc_enabled",
+                "mig_enabled",
+                "name",
+                "pci_address",
+                "persistence",
+                "power_limit_w",
+            ),
             "vbios",
         ],
     }

@@ -29,7 +29,9 @@ def drawn(machine: Machine, seed: int, slow: float = 1.0) -> ComparedRun:
     for key, value in values.items():
         if key[1:] == ("gemm_bf16", "gpu0") and value is not None:
             values[key] = slow * value
-    return ComparedRun(str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual)
+    return ComparedRun(
+        str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual
+    )
 
 
 def pair(name: str, slow: float = 1.0) -> Comparison:
@@ -41,9 +43,14 @@ def pair(name: str, slow: float = 1.0) -> Comparison:
 def test_two_clean_runs_are_within_the_noise(name: str) -> None:
     found = pair(name)
     assert len(found.rows) > 50
-    assert [(row.measurement, row.component, row.values) for row in found.of_kind("worse", "lost", "changed")] == []
+    assert [
+        (row.measurement, row.component, row.values)
+        for row in found.of_kind("worse", "lost", "changed")
+    ] == []
 
 
 @each("name", WITH_GPUS)
 def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
-    assert ("gemm_bf16", "gpu0") in {(row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")}
+    assert ("gemm_bf16", "gpu0") in {
+        (row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")
+    }

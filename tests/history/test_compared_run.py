@@ -21,9 +21,16 @@ def test_a_recorded_run(tmp_path: Path) -> None:
     shutil.copytree(RECORDED, tmp_path / "run")
     run = comparison.run_of(reader.read(tmp_path / "run").entries, "name")
     uuid = "GPU-94190ee9-c081-f973-7d83-19d064498225"
-    assert (run.name, run.virtual, run.verdict.verdict, run.machine_id) == ("name", True, "PASS", "vm")
+    assert (run.name, run.virtual, run.verdict.verdict, run.machine_id) == (
+        "name",
+        True,
+        "PASS",
+        "vm",
+    )
     assert run.identities["gpu0"] == uuid
-    assert [component for component, identity in run.identities.items() if identity == uuid] == ["gpu0"], "told once"
+    assert [component for component, identity in run.identities.items() if identity == uuid] == [
+        "gpu0"
+    ], "told once"
     assert run.seconds == pytest.approx(447.7, abs=0.1)
     facts = dict(run.facts)
     assert facts["", "profile"] == "accept"
@@ -42,7 +49,10 @@ def test_a_run_of_which_little_is_known() -> None:
 
 def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
     start, *rest = journals.bodies(journals.plan())
-    assert comparison.run_of(journals.entries([Observed({}), start, *rest]), "name").machine_id == "machine-1"
+    assert (
+        comparison.run_of(journals.entries([Observed({}), start, *rest]), "name").machine_id
+        == "machine-1"
+    )
 
 
 def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:

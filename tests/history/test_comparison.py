@@ -19,7 +19,14 @@ from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import noise
-from acceptance.history.comparison import BAD, REPORTED_KINDS, ComparedRun, Comparison, DifferenceKind, compare
+from acceptance.history.comparison import (
+    BAD,
+    REPORTED_KINDS,
+    ComparedRun,
+    Comparison,
+    DifferenceKind,
+    compare,
+)
 from acceptance.history.matching import MovedPart, ReplacedPart
 
 BOOK = noise.read(resources.locate("noise.toml"))
@@ -57,14 +64,21 @@ def test_within_the_noise_nothing_is_told() -> None:
     found = two({("copy_h2d", "gpu0"): 195.0})
     (row,) = found.rows
     (change,) = row.changes
-    assert (row.kind, row.values, row.unit, row.check) == ("same", (200.0, 195.0), "GB/s", "link.copy")
+    assert (row.kind, row.values, row.unit, row.check) == (
+        "same",
+        (200.0, 195.0),
+        "GB/s",
+        "link.copy",
+    )
     assert (change.difference, change.share) == (-5.0, -0.025)
     assert 0 < change.times < 1
     assert not found.worse
 
 
 def test_outside_the_noise_a_lower_rate_is_worse_and_a_higher_better() -> None:
-    found = two({("copy_h2d", "gpu0"): 180.0, ("copy_h2d", "gpu1"): 220.0}, rate(), rate(component="gpu1"))
+    found = two(
+        {("copy_h2d", "gpu0"): 180.0, ("copy_h2d", "gpu1"): 220.0}, rate(), rate(component="gpu1")
+    )
     assert kinds(found) == {("copy_h2d", "gpu0"): "worse", ("copy_h2d", "gpu1"): "better"}
     assert found.worse
     assert not two({("copy_h2d", "gpu0"): 220.0}).worse
@@ -118,7 +132,11 @@ def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
     due = journals.due("gpu_temperature", "gpu0", "degC", None)
     plan = journals.plan(journals.check("watch.heat", due))
     found = compare(
-        [run(plan, {("gpu_temperature", "gpu0"): 50.0}), run(plan, {("gpu_temperature", "gpu0"): 70.0})], BOOK
+        [
+            run(plan, {("gpu_temperature", "gpu0"): 50.0}),
+            run(plan, {("gpu_temperature", "gpu0"): 70.0}),
+        ],
+        BOOK,
     )
     assert kinds(found) == {("gpu_temperature", "gpu0"): "changed"}
     assert not found.worse
@@ -127,7 +145,10 @@ def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
 def test_how_much_a_run_did_is_not_compared() -> None:
     due = journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0))
     plan = journals.plan(journals.check("together.burn", due))
-    found = compare([run(plan, {("burn_copied", "gpu0"): 900.0}), run(plan, {("burn_copied", "gpu0"): 30.0})], BOOK)
+    found = compare(
+        [run(plan, {("burn_copied", "gpu0"): 900.0}), run(plan, {("burn_copied", "gpu0"): 30.0})],
+        BOOK,
+    )
     (row,) = found.rows
     assert (row.kind, "how much" in str(row.why), found.worse) == ("incomparable", True, False)
 
@@ -154,10 +175,14 @@ def test_what_is_not_measured_any_more_is_as_bad_as_worse() -> None:
 
 def test_what_only_one_run_owed_is_told_and_not_worse() -> None:
     copies = journals.check("link.copy", rate())
-    both = journals.plan(copies, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None)))
+    both = journals.plan(
+        copies, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None))
+    )
     fewer = compare([run(both), run(journals.plan(copies))], BOOK)
     assert kinds(fewer)["cpu_gemm_f64", "cpu"] == "gone"
-    assert [(one.check, one.outcomes, one.kind) for one in fewer.outcomes] == [("cpu.gemm", ("pass", None), "gone")]
+    assert [(one.check, one.outcomes, one.kind) for one in fewer.outcomes] == [
+        ("cpu.gemm", ("pass", None), "gone")
+    ]
     assert not fewer.worse
     more = compare([run(journals.plan(copies)), run(both)], BOOK)
     assert kinds(more)["cpu_gemm_f64", "cpu"] == "new"
@@ -169,7 +194,9 @@ def test_what_only_one_run_owed_is_told_and_not_worse() -> None:
 
 def test_the_worst_stands_first_and_the_furthest_out_before_that() -> None:
     dues = [rate(component=f"gpu{n}") for n in range(4)]
-    values = {("copy_h2d", f"gpu{n}"): value for n, value in enumerate((200.0, 230.0, 180.0, 120.0))}
+    values = {
+        ("copy_h2d", f"gpu{n}"): value for n, value in enumerate((200.0, 230.0, 180.0, 120.0))
+    }
     assert [row.component for row in two(values, *dues).rows] == ["gpu3", "gpu2", "gpu1", "gpu0"]
 
 
@@ -178,12 +205,22 @@ def test_three_runs_are_each_held_against_the_first() -> None:
     values = (200.0, 220.0, 150.0)
     found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
     (row,) = found.rows
-    assert (row.values, [change.kind for change in row.changes], row.kind) == (values, ["better", "worse"], "worse")
+    assert (row.values, [change.kind for change in row.changes], row.kind) == (
+        values,
+        ["better", "worse"],
+        "worse",
+    )
 
 
 def test_what_two_later_runs_owe_and_the_first_does_not() -> None:
-    copies, cpu = journals.check("link.copy", rate()), journals.check("cpu.gemm", journals.due("x", "cpu"))
-    found = compare([run(journals.plan(copies)), run(journals.plan(copies, cpu)), run(journals.plan(copies))], BOOK)
+    copies, cpu = (
+        journals.check("link.copy", rate()),
+        journals.check("cpu.gemm", journals.due("x", "cpu")),
+    )
+    found = compare(
+        [run(journals.plan(copies)), run(journals.plan(copies, cpu)), run(journals.plan(copies))],
+        BOOK,
+    )
     (row,) = found.of_kind("new")
     assert [change.kind for change in row.changes] == ["new", "same"]
     assert found.outcomes[0].outcomes == (None, "pass", None)
@@ -195,15 +232,26 @@ def test_many_runs_of_one_machine_tell_their_own_noise() -> None:
     found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
     assert [change.kind for change in found.rows[0].changes] == ["same"] * 4 + ["worse"]
     assert two({("copy_h2d", "gpu0"): 196.0}).rows[0].kind == "same"
-    others = [run(plan, {("copy_h2d", "gpu0"): value}, machine_id=f"machine-{n}") for n, value in enumerate(values)]
-    assert compare(others, BOOK).rows[0].kind == "same", "runs of other machines tell nothing of this one"
+    others = [
+        run(plan, {("copy_h2d", "gpu0"): value}, machine_id=f"machine-{n}")
+        for n, value in enumerate(values)
+    ]
+    assert compare(others, BOOK).rows[0].kind == "same", (
+        "runs of other machines tell nothing of this one"
+    )
 
 
-def test_of_rows_that_are_the_same_the_nearest_to_the_noise_stands_first_and_what_nobody_measured_last() -> None:
-    plan = journals.plan(journals.check("link.copy", *(rate(component=f"gpu{n}") for n in range(3))))
+def test_of_rows_that_are_the_same_the_nearest_to_the_noise_stands_first_and_what_nobody_measured_last() -> (
+    None
+):
+    plan = journals.plan(
+        journals.check("link.copy", *(rate(component=f"gpu{n}") for n in range(3)))
+    )
     usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)}
     later = usual | {("copy_h2d", "gpu1"): 199.0, ("copy_h2d", "gpu2"): 197.0}
-    found = compare([without(plan, "gpu0", values=usual), without(plan, "gpu0", values=later)], BOOK)
+    found = compare(
+        [without(plan, "gpu0", values=usual), without(plan, "gpu0", values=later)], BOOK
+    )
     assert [row.component for row in found.rows] == ["gpu2", "gpu1", "gpu0"]
 
 
@@ -216,10 +264,16 @@ def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None
 
 @each(
     "values, kind",
-    [((200.0, 50.0, 200.0), "worse"), ((50.0, 200.0, 50.0), "better"), ((50.0, 200.0, 200.0), "better")],
+    [
+        ((200.0, 50.0, 200.0), "worse"),
+        ((50.0, 200.0, 50.0), "better"),
+        ((50.0, 200.0, 200.0), "better"),
+    ],
     told=["once worse", "once better", "better"],
 )
-def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: DifferenceKind) -> None:
+def test_of_several_later_runs_the_worst_outcome_is_told(
+    values: tuple[float, ...], kind: DifferenceKind
+) -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
     assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
@@ -240,7 +294,10 @@ def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
 
     def of(values: list[tuple[str, float]]) -> list[DifferenceKind]:
-        runs = [run(plan, {("copy_h2d", "gpu0"): value}, machine_id=machine) for machine, value in values]
+        runs = [
+            run(plan, {("copy_h2d", "gpu0"): value}, machine_id=machine)
+            for machine, value in values
+        ]
         return [change.kind for change in compare(runs, BOOK).rows[0].changes]
 
     still = [("machine-1", value) for value in (200.0, 200.1, 199.9, 200.0, 200.1, 199.9)]
@@ -251,7 +308,9 @@ def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
 
 def test_a_verdict_that_got_better_is_not_worse() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
-    found = compare([run(plan, {("copy_h2d", "gpu0"): 50.0}), run(plan, {("copy_h2d", "gpu0"): 200.0})], BOOK)
+    found = compare(
+        [run(plan, {("copy_h2d", "gpu0"): 50.0}), run(plan, {("copy_h2d", "gpu0"): 200.0})], BOOK
+    )
     assert [one.kind for one in found.outcomes] == ["better", "better"]
     assert not found.worse
 
@@ -267,8 +326,16 @@ def test_one_run_is_no_comparison(count: int) -> None:
 
 def test_a_card_that_moved_is_compared_with_itself() -> None:
     plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
-    first = run(plan, {("copy_h2d", "gpu0"): 200.0, ("copy_h2d", "gpu1"): 150.0}, identities={"gpu0": "X", "gpu1": "Y"})
-    later = run(plan, {("copy_h2d", "gpu0"): 150.0, ("copy_h2d", "gpu1"): 200.0}, identities={"gpu0": "Y", "gpu1": "X"})
+    first = run(
+        plan,
+        {("copy_h2d", "gpu0"): 200.0, ("copy_h2d", "gpu1"): 150.0},
+        identities={"gpu0": "X", "gpu1": "Y"},
+    )
+    later = run(
+        plan,
+        {("copy_h2d", "gpu0"): 150.0, ("copy_h2d", "gpu1"): 200.0},
+        identities={"gpu0": "Y", "gpu1": "X"},
+    )
     found = compare([first, later], BOOK)
     assert set(kinds(found).values()) == {"same"}
     assert found.moved == ((MovedPart("X", "gpu0", "gpu1"), MovedPart("Y", "gpu1", "gpu0")),)
@@ -280,12 +347,17 @@ def test_another_card_may_differ_by_more_than_the_same_one() -> None:
     assert two(values, due).rows[0].kind == "worse"
     plan = journals.plan(journals.check("link.copy", due))
     usual = {("gemm_bf16", "gpu0"): 200.0}
-    first, later = run(plan, usual, identities={"gpu0": "X"}), run(plan, values, identities={"gpu0": "Y"})
+    first, later = (
+        run(plan, usual, identities={"gpu0": "X"}),
+        run(plan, values, identities={"gpu0": "Y"}),
+    )
     found = compare([first, later], BOOK)
     assert (found.rows[0].kind, found.replaced) == ("same", ((ReplacedPart("gpu0", "X", "Y"),),))
     elsewhere = compare([run(plan, usual), run(plan, values, machine_id="machine-2")], BOOK)
     assert (elsewhere.rows[0].kind, elsewhere.other_machines) == ("same", (1,))
-    travelled = compare([first, replace(later, machine_id="machine-2", identities={"gpu0": "X"})], BOOK)
+    travelled = compare(
+        [first, replace(later, machine_id="machine-2", identities={"gpu0": "X"})], BOOK
+    )
     assert travelled.rows[0].kind == "worse", "it is the same card, in another machine"
 
 
@@ -293,7 +365,9 @@ def test_parts_that_share_a_serial_number_are_not_the_same_in_another_machine() 
     due = journals.due("gemm_bf16", "gpu0", "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
     plan = journals.plan(journals.check("link.copy", due))
     first = run(plan, {("gemm_bf16", "gpu0"): 200.0}, identities={"gpu0": "X", "gpu1": "X"})
-    later = run(plan, {("gemm_bf16", "gpu0"): 190.0}, identities={"gpu0": "X"}, machine_id="machine-2")
+    later = run(
+        plan, {("gemm_bf16", "gpu0"): 190.0}, identities={"gpu0": "X"}, machine_id="machine-2"
+    )
     assert compare([first, later], BOOK).rows[0].kind == "same"
     alone = replace(first, identities={"gpu0": "X", "gpu1": "Y"})
     assert compare([alone, later], BOOK).rows[0].kind == "worse"
@@ -302,13 +376,19 @@ def test_parts_that_share_a_serial_number_are_not_the_same_in_another_machine() 
 def test_what_the_runs_do_not_have_in_common() -> None:
     plan = journals.plan()
     first = run(
-        plan, facts={("", "kernel"): "6.1", ("", "os"): "Debian", ("gpu0", "vbios"): "1"}, identities={"gpu0": "X"}
+        plan,
+        facts={("", "kernel"): "6.1", ("", "os"): "Debian", ("gpu0", "vbios"): "1"},
+        identities={"gpu0": "X"},
     )
     later = run(
-        plan, facts={("", "kernel"): "6.2", ("", "os"): "Debian", ("gpu1", "vbios"): "1"}, identities={"gpu1": "X"}
+        plan,
+        facts={("", "kernel"): "6.2", ("", "os"): "Debian", ("gpu1", "vbios"): "1"},
+        identities={"gpu1": "X"},
     )
     found = compare([first, later], BOOK)
-    assert [(one.component, one.name, one.values) for one in found.differences] == [("", "kernel", ("6.1", "6.2"))]
+    assert [(one.component, one.name, one.values) for one in found.differences] == [
+        ("", "kernel", ("6.1", "6.2"))
+    ]
 
 
 def test_a_way_between_two_cards_is_the_same_where_both_are() -> None:
@@ -327,9 +407,13 @@ def test_runs_of_one_machine_are_of_no_other() -> None:
 
 
 def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
-    plan = journals.plan(journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None)))
+    plan = journals.plan(
+        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None))
+    )
     first = run(plan, facts={("gpu0", "vbios"): "1"}, identities={"gpu0": "X"})
-    later = run(plan, facts={("gpu1", "vbios"): "1", ("gpu0", "vbios"): "2"}, identities={"gpu1": "X"})
+    later = run(
+        plan, facts={("gpu1", "vbios"): "1", ("gpu0", "vbios"): "2"}, identities={"gpu1": "X"}
+    )
     found = compare([first, later], BOOK).differences
     assert [(one.component, one.values) for one in found] == [("gpu0'", (None, "2"))]
 
@@ -338,25 +422,36 @@ def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
 
 
 @settings(max_examples=examples(80))
-@given(journals.plans(), st.lists(journals.records, max_size=10), st.lists(journals.records, max_size=10))
+@given(
+    journals.plans(),
+    st.lists(journals.records, max_size=10),
+    st.lists(journals.records, max_size=10),
+)
 def test_seen_from_the_other_side_worse_is_better(
     made: Plan, one: list[journals.Body], other: list[journals.Body]
 ) -> None:
     base = journals.bodies(made)[:-1]
     try:
-        a, b = (ComparedRun("run", fold(journals.entries([*base, *more])), "machine-1") for more in (one, other))
+        a, b = (
+            ComparedRun("run", fold(journals.entries([*base, *more])), "machine-1")
+            for more in (one, other)
+        )
     except UnreadableRun:
         return
     there, back = compare([a, b], BOOK), compare([b, a], BOOK)
     assert {key: OTHER[kind] for key, kind in kinds(there).items()} == kinds(back)
-    assert {row.check: OTHER[row.kind] for row in there.outcomes} == {row.check: row.kind for row in back.outcomes}
+    assert {row.check: OTHER[row.kind] for row in there.outcomes} == {
+        row.check: row.kind for row in back.outcomes
+    }
 
 
 @settings(max_examples=examples(80))
 @given(journals.plans(), st.lists(journals.records, max_size=10))
 def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
     try:
-        found = ComparedRun("run", fold(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1")
+        found = ComparedRun(
+            "run", fold(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1"
+        )
     except UnreadableRun:
         return
     same = compare([found, found, found], BOOK)

@@ -31,7 +31,9 @@ PLAIN = Reference(True, 3, 14, level=LEVEL)
 WORTH = {None: 0, "warn": 1, "fail": 2}
 
 
-def held(of: Reference, value: float, again: float | None = None, unit: str = "TFLOP/s") -> DriftJudgement:
+def held(
+    of: Reference, value: float, again: float | None = None, unit: str = "TFLOP/s"
+) -> DriftJudgement:
     return judge("gemm_bf16", "gpu0", unit, of, value, again)
 
 
@@ -44,7 +46,12 @@ def only(drifted: DriftJudgement) -> DriftFinding:
 
 
 def test_what_is_within_says_nothing() -> None:
-    assert held(PLAIN, 580.0) == held(PLAIN, 9e9) == held(replace(PLAIN, before=True, off=9), 580.0) == DriftJudgement()
+    assert (
+        held(PLAIN, 580.0)
+        == held(PLAIN, 9e9)
+        == held(replace(PLAIN, before=True, off=9), 580.0)
+        == DriftJudgement()
+    )
 
 
 def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
@@ -103,7 +110,11 @@ def test_the_first_night_that_strays_is_one() -> None:
 
 def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
     both = replace(
-        PLAIN, decides=False, before=True, off=9, level=Level(700.0, 28, 4.0, 4.5, ReferenceBounds(680.0, 720.0))
+        PLAIN,
+        decides=False,
+        before=True,
+        off=9,
+        level=Level(700.0, 28, 4.0, 4.5, ReferenceBounds(680.0, 720.0)),
     )
     for value, way in ((679.0, "3 % below"), (721.0, "3 % above")):
         found = only(held(both, value, unit="W"))
@@ -120,13 +131,20 @@ def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
 def test_the_baseline_is_named_with_its_date() -> None:
     found = only(held(Reference(True, 3, 14, first=BORN), 560.0))
     assert found.what == "step"
-    assert "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; " in found.text
+    assert (
+        "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; " in found.text
+    )
 
 
 def test_a_level_that_left_the_baseline_is_a_slope() -> None:
-    moved = replace(PLAIN, first=FirstNights(640.0, 28, 20454.0, ReferenceBounds(low=610.0), moved=True))
+    moved = replace(
+        PLAIN, first=FirstNights(640.0, 28, 20454.0, ReferenceBounds(low=610.0), moved=True)
+    )
     assert only(held(moved, 600.0)).what == "slope"
-    assert "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s" in only(held(moved, 600.0)).text
+    assert (
+        "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s"
+        in only(held(moved, 600.0)).text
+    )
     assert only(held(moved, 570.0)).what == "step"
 
 
@@ -156,7 +174,12 @@ def test_everything_that_was_left_behind_stands_in_one_line() -> None:
         ("s", Level(2.0, 9, 0.0, 4.5, ReferenceBounds(high=2.0)), 5.0, "3 s above"),
         ("GB/s", Level(0.0, 9, 0.0, 4.5, ReferenceBounds(low=0.0)), -1.0, "1 GB/s below"),
         ("W", Level(-10.0, 9, 0.0, 4.5, ReferenceBounds(high=-10.0)), -9.0, "10 % above"),
-        ("GB/s", Level(3.0, 1, 0.0, 4.5, ReferenceBounds(low=3.0)), 2.0, "33.3 % below the median of 1 night before"),
+        (
+            "GB/s",
+            Level(3.0, 1, 0.0, 4.5, ReferenceBounds(low=3.0)),
+            2.0,
+            "33.3 % below the median of 1 night before",
+        ),
     ],
 )
 def test_how_far_is_told_as_people_would(unit: str, level: Level, value: float, told: str) -> None:
@@ -228,7 +251,10 @@ def test_two_nights_running_fail_where_the_rule_says_so() -> None:
 
 def test_one_that_was_set_back_counts_from_nothing() -> None:
     assert count(9.0, stood=500.0) == count(10.0, stood=500.0) == DriftJudgement()
-    assert "grew by 11 within 2.5 days, set back from 500, allowed" in only(count(11.0, stood=500.0, days=2.52)).text
+    assert (
+        "grew by 11 within 2.5 days, set back from 500, allowed"
+        in only(count(11.0, stood=500.0, days=2.52)).text
+    )
     assert only(count(1001.0, stood=5000.0)).kind == "fail"
 
 
@@ -237,7 +263,12 @@ def test_one_that_was_set_back_counts_from_nothing() -> None:
 
 @each("value", [math.nan, math.inf, -math.inf])
 @each(
-    "of", [PLAIN, Reference(True, 3, 14, counter=CounterReference(0.0, 1.0, 1e9, "b")), replace(PLAIN, decides=False)]
+    "of",
+    [
+        PLAIN,
+        Reference(True, 3, 14, counter=CounterReference(0.0, 1.0, 1e9, "b")),
+        replace(PLAIN, decides=False),
+    ],
 )
 def test_what_is_no_finite_number_never_passes(value: float, of: Reference) -> None:
     drifted = held(of, value)
@@ -254,10 +285,14 @@ def test_a_second_look_that_is_no_number_takes_nothing_back(again: float) -> Non
 NIGHTS = st.lists(st.floats(min_value=500.0, max_value=700.0), min_size=4, max_size=60)
 FLAGS = st.lists(st.sampled_from(["", "outside", "unsteady"]), max_size=60)
 VALUE = st.floats(0.0, 1000.0)
-RULES = st.sampled_from([("gemm_bf16", "TFLOP/s"), ("gpu_temperature", "degC"), ("gpu_retired_pages", "count")])
+RULES = st.sampled_from(
+    [("gemm_bf16", "TFLOP/s"), ("gpu_temperature", "degC"), ("gpu_retired_pages", "count")]
+)
 
 
-def lived(values: Sequence[float], flags: Sequence[str], of: tuple[str, str], born: bool) -> Reference:
+def lived(
+    values: Sequence[float], flags: Sequence[str], of: tuple[str, str], born: bool
+) -> Reference:
     found = [
         replace(one, outside=flag == "outside", unsteady=flag == "unsteady")
         for one, flag in zip(looks(values), [*flags, *[""] * len(values)], strict=False)
@@ -271,12 +306,23 @@ def worth(of: Reference, value: float, again: float | None) -> int:
 
 @given(NIGHTS, FLAGS, RULES, st.booleans(), VALUE, VALUE, st.one_of(st.none(), VALUE))
 def test_a_worse_value_never_gets_a_better_word(
-    values: list[float], flags: list[str], of: tuple[str, str], born: bool, one: float, two: float, again: float | None
+    values: list[float],
+    flags: list[str],
+    of: tuple[str, str],
+    born: bool,
+    one: float,
+    two: float,
+    again: float | None,
 ) -> None:
     made = lived(values, flags, of, born)
     if made.counter is not None:
-        one, two = one + made.counter.stood, two + made.counter.stood  # a counter that fell was set back: another story
-    worse, better = (min(one, two), max(one, two)) if of[1] == "TFLOP/s" else (max(one, two), min(one, two))
+        one, two = (
+            one + made.counter.stood,
+            two + made.counter.stood,
+        )  # a counter that fell was set back: another story
+    worse, better = (
+        (min(one, two), max(one, two)) if of[1] == "TFLOP/s" else (max(one, two), min(one, two))
+    )
     assert worth(made, worse, again) >= worth(made, better, again)
     if again is not None:
         assert worth(made, worse, better) <= worth(made, worse, worse)
@@ -302,5 +348,8 @@ def test_what_was_usual_never_fails(
 
 def test_a_quiet_machine_is_quiet() -> None:
     values = steady(120)
-    said = [held(past(looks(values[:night]), born=values[0]), values[night]).findings for night in range(10, 120)]
+    said = [
+        held(past(looks(values[:night]), born=values[0]), values[night]).findings
+        for night in range(10, 120)
+    ]
     assert not any(said)

@@ -52,14 +52,18 @@ def test_which_side_is_worse() -> None:
     assert rule("memory_total", "GiB", exactly(64.0, "GiB", "b")).worse == "lower", (
         "a limit with two bounds does not tell"
     )
-    assert rule("nvlink_active", "count", exactly(18.0, "count", "b")).worse == "lower", "a rule goes before a limit"
+    assert rule("nvlink_active", "count", exactly(18.0, "count", "b")).worse == "lower", (
+        "a rule goes before a limit"
+    )
 
 
 def test_one_deviation_is_a_quarter_of_the_general_spread() -> None:
     assert rule("gemm_bf16", "TFLOP/s").deviation(600.0) == pytest.approx(0.25 * 0.03 * 600.0)
     assert rule("gemm_bf16", "TFLOP/s").deviation(0.5) == pytest.approx(0.25 * 0.03 * 0.5)
     assert rule("gpu_temperature", "degC").deviation(60.0) == 2.0
-    assert rule("memory_copy", "GB/s", virtual=True).deviation(100.0) > rule("memory_copy", "GB/s").deviation(100.0)
+    assert rule("memory_copy", "GB/s", virtual=True).deviation(100.0) > rule(
+        "memory_copy", "GB/s"
+    ).deviation(100.0)
 
 
 def test_seasons_and_counters_have_figures_of_their_own() -> None:
@@ -81,9 +85,15 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
         (TEXT.replace("fails = 4", "fails = 1"), ">= 2"),
         (TEXT.replace("least = 4\n", "least = 2\n"), ">= 3"),
         (TEXT.replace('worse = "lower"', 'worse = "less"'), "Invalid enum value"),
-        (TEXT.replace('"gpu_memory_temperature"]\nworse', '"gpu_link_gen"]\nworse'), "gpu_link_gen stands twice"),
+        (
+            TEXT.replace('"gpu_memory_temperature"]\nworse', '"gpu_link_gen"]\nworse'),
+            "gpu_link_gen stands twice",
+        ),
         (TEXT.replace('["gpu_ecc_corrected_new"', '["disk_wear"'), "disk_wear stands twice"),
-        (TEXT.replace("most_per_day = 1000", "most_per_day = 1"), "most_per_day of gpu_ecc_corrected_total is less"),
+        (
+            TEXT.replace("most_per_day = 1000", "most_per_day = 1"),
+            "most_per_day of gpu_ecc_corrected_total is less",
+        ),
         (TEXT.replace('["disk_wear"]', "[]"), "length >= 1"),
         (
             TEXT.replace("known = 200", "known = 119"),
@@ -102,7 +112,10 @@ def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path)
         drift_rules.read(path, BOOK.noise)
 
 
-@each("change", [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5"), ("known = 200", "known = 120")])
+@each(
+    "change",
+    [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5"), ("known = 200", "known = 120")],
+)
 def test_small_figures_are_right_too(change: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
     path.write_text(TEXT.replace(*change), encoding="utf-8")
@@ -112,9 +125,17 @@ def test_small_figures_are_right_too(change: tuple[str, str], tmp_path: Path) ->
 def test_a_rate_that_is_as_much_as_it_may_be_at_once_is_right(tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
     path.write_text(TEXT.replace("most_per_day = 1000", "most_per_day = 10"), encoding="utf-8")
-    assert drift_rules.read(path, BOOK.noise).rule("gpu_ecc_corrected_total", "count", None, virtual=False) is not None
+    assert (
+        drift_rules.read(path, BOOK.noise).rule(
+            "gpu_ecc_corrected_total", "count", None, virtual=False
+        )
+        is not None
+    )
 
 
 def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(DriftFileError, match=r"cannot be read \(No such file or directory\): install rigproof again"):
+    with pytest.raises(
+        DriftFileError,
+        match=r"cannot be read \(No such file or directory\): install rigproof again",
+    ):
         drift_rules.read(tmp_path / "drift.toml", BOOK.noise)

@@ -63,7 +63,9 @@ def test_facts() -> None:
 
 
 def test_links_are_as_they_were_under_load() -> None:
-    told = born(machine(), gpu_link_gen=4.0, gpu_link_width=8.0, nvlink_speed=26.562, nvlink_active=1.0).by_name()
+    told = born(
+        machine(), gpu_link_gen=4.0, gpu_link_width=8.0, nvlink_speed=26.562, nvlink_active=1.0
+    ).by_name()
     assert told["gpu0", "link_gen"] == "4"
     assert told["gpu0", "link_width"] == "8"
     assert told["gpu0", "nvlink_speed"] == "26.562"
@@ -87,7 +89,9 @@ def test_what_is_no_number_was_not_told(value: Any) -> None:
     assert told["gpu0", "nvlinks"] == "2"  # as the inventory has it
 
 
-@pytest.mark.parametrize("more", [{"error": "lost", "error_code": 15}, {"traits": None}], ids=["lost", "not read"])
+@pytest.mark.parametrize(
+    "more", [{"error": "lost", "error_code": 15}, {"traits": None}], ids=["lost", "not read"]
+)
 def test_a_gpu_that_does_not_answer_tells_nothing_of_its_links(more: dict[str, Any]) -> None:
     plain = machine()
     plain["nvml"]["devices"][0] = gpu(0, links=[], **more)
@@ -119,7 +123,10 @@ def test_a_gpu_without_nvlinks_has_none() -> None:
         ("b8:00:00:00:00:02", True),
         ("ba:00:00:00:00:02", False),  # given by an administrator
         ("b9:00:00:00:00:02", False),  # of a group
-        ("00:00:10:87:fe:80:00:00:00:00:00:00:b8:00:00:03:00:00:00:02", False),  # IP over InfiniBand
+        (
+            "00:00:10:87:fe:80:00:00:00:00:00:00:b8:00:00:03:00:00:00:02",
+            False,
+        ),  # IP over InfiniBand
         ("", False),
         (None, False),
         (17, False),

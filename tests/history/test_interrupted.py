@@ -25,8 +25,14 @@ from acceptance.history.night import NightMeasurement
 from acceptance.history.store import Store
 
 KILLS = 24 if ALL else 6
-FIGURES = tuple(NightMeasurement(COPY._replace(measurement=f"m{number}"), float(number)) for number in range(40))
-STEP = ("CREATE TABLE later (x INTEGER)", "INSERT INTO later SELECT seq FROM night", "DROP TABLE later")
+FIGURES = tuple(
+    NightMeasurement(COPY._replace(measurement=f"m{number}"), float(number)) for number in range(40)
+)
+STEP = (
+    "CREATE TABLE later (x INTEGER)",
+    "INSERT INTO later SELECT seq FROM night",
+    "DROP TABLE later",
+)
 
 
 @pytest.fixture
@@ -48,7 +54,10 @@ def started(work: Callable[[], object]) -> int:
 
 def at_once(*works: Callable[[], object]) -> list[int]:
     """Do several things at once, each in a process of its own; how each ended."""
-    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in [started(work) for work in works]]
+    return [
+        os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        for pid in [started(work) for work in works]
+    ]
 
 
 def whole(store: Store) -> list[str]:
@@ -164,7 +173,9 @@ def test_a_kill_while_nights_are_added(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(seen) > 2  # kills came before, between and after
 
 
-def test_a_kill_while_a_file_is_brought_to_the_next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_a_file_is_brought_to_the_next_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     steps = (*history_store.STEPS, STEP)
 
     def made(path: Path) -> Path:
@@ -187,7 +198,9 @@ def test_a_kill_while_a_file_is_brought_to_the_next_version(tmp_path: Path, monk
             assert len(whole(store)) == 30
 
 
-def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_a_history_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of what it holds a part is in no run folder any more."""
     out = tmp_path / "reports"
     for number in range(2):
@@ -213,7 +226,10 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
         with store:
             store.check()
             assert [one.run_id for one in store.nights()] == runs
-            assert sorted(len(course.points) for course in queries.trend_series(store)) == [2, *[3] * len(FIGURES)]
+            assert sorted(len(course.points) for course in queries.trend_series(store)) == [
+                2,
+                *[3] * len(FIGURES),
+            ]
         rebuild.rebuild(out, MACHINE)[0].close()
         assert not list(path.parent.glob("*.making*"))
 
@@ -244,7 +260,9 @@ def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
         assert whole(store) == ["run-00001"]
 
 
-def test_a_file_system_without_links_keeps_a_copy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_links_keeps_a_copy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(self: Path, target: Path) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -290,7 +308,9 @@ def test_a_full_disk_is_said_and_takes_no_night_that_was_there(path: Path, size:
 
 
 @pytest.mark.parametrize("size", [0, 5000, 40_000])
-def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_old(path: Path, size: int) -> None:
+def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_old(
+    path: Path, size: int
+) -> None:
     with Store.open(path) as store:
         for number in range(20):
             store.add(night(number, figures=FIGURES))
@@ -317,20 +337,27 @@ def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_o
 def test_a_history_that_stays_in_use_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "BUSY_S", 0.05)
     with Store.open(path) as one, Store.open(path) as other:
-        with one.transaction(), pytest.raises(HistoryError, match=r"is in use by another process .*: wait until"):
+        with (
+            one.transaction(),
+            pytest.raises(HistoryError, match=r"is in use by another process .*: wait until"),
+        ):
             other.add(night(1))
         assert other.add(night(1))
 
 
 def test_a_history_whose_lock_stays_taken_is_said(path: Path) -> None:
-    told = pytest.raises(HistoryError, match="another process is at this history: wait until it has ended")
+    told = pytest.raises(
+        HistoryError, match="another process is at this history: wait until it has ended"
+    )
     with lock.history_lock(path.parent), told, lock.history_lock(path.parent, 0.05):
         raise AssertionError
     with lock.history_lock(path.parent, 0.05):
         pass
 
 
-def test_a_file_system_without_shared_memory_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_shared_memory_is_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As network file systems are: SQLite then stays with another journal, or cannot lock."""
     connect = sqlite3.connect
 
@@ -338,7 +365,9 @@ def test_a_file_system_without_shared_memory_is_said(path: Path, monkeypatch: py
         return connect(f"{given.as_uri()}?vfs=unix-dotfile", uri=True, **more)  # type: ignore[call-overload, no-any-return]
 
     monkeypatch.setattr(sqlite3, "connect", over_the_network)
-    with pytest.raises(HistoryError, match=r"takes no write-ahead log .*: give a folder on a local disk with --out"):
+    with pytest.raises(
+        HistoryError, match=r"takes no write-ahead log .*: give a folder on a local disk with --out"
+    ):
         Store.open(path)
 
 

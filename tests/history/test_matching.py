@@ -11,7 +11,11 @@ from acceptance.history.matching import MovedPart, ReplacedPart, match, unique_i
 
 def test_by_name_where_nothing_tells_an_identity() -> None:
     found = match({}, {}, ["cpu", "core:3"])
-    assert [found.name(name) for name in ("cpu", "core:3", "never seen")] == ["cpu", "core:3", "never seen"]
+    assert [found.name(name) for name in ("cpu", "core:3", "never seen")] == [
+        "cpu",
+        "core:3",
+        "never seen",
+    ]
     assert (found.moved, found.replaced) == ((), ())
 
 
@@ -52,7 +56,9 @@ def test_a_serial_number_that_two_parts_share_tells_neither() -> None:
 def test_what_stands_for_no_serial_number_tells_no_part_from_another(nobody: str) -> None:
     assert unique_identities({"disk:a": nobody, "disk:b": "S1"}) == {"disk:b": "S1"}
     assert match({"disk:a": nobody}, {"disk:b": nobody}, []).moved == ()
-    assert match({"disk:a": "S1"}, {"disk:a": nobody}, []).replaced == (ReplacedPart("disk:a", "S1", nobody),)
+    assert match({"disk:a": "S1"}, {"disk:a": nobody}, []).replaced == (
+        ReplacedPart("disk:a", "S1", nobody),
+    )
 
 
 @each("identity", ["10", "0A", "FFF", "FFFFF1", "NAB", "None1", "GPU-00000000-0000"])
@@ -70,7 +76,9 @@ identities = st.dictionaries(names, st.sampled_from(["W", "X", "Y", "Z"]))
 
 
 @given(identities, identities, st.lists(names))
-def test_no_two_components_become_one(first: dict[str, str], later: dict[str, str], others: list[str]) -> None:
+def test_no_two_components_become_one(
+    first: dict[str, str], later: dict[str, str], others: list[str]
+) -> None:
     found = match(first, later, others)
     named = [found.name(name) for name in {*later, *others}]
     assert len(set(named)) == len(named)

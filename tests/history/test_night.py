@@ -38,7 +38,9 @@ from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import reader
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
-PAIR = journals.check("link.p2p", journals.due("p2p_write", "gpu0->gpu1"), journals.due("all", "gpus"))
+PAIR = journals.check(
+    "link.p2p", journals.due("p2p_write", "gpu0->gpu1"), journals.due("all", "gpus")
+)
 GPU = {"is_display": True, "address": "0000:01:00.0"}
 INVENTORY: dict[str, Any] = {
     "board": {"nvidia_driver": "580.1"},
@@ -73,7 +75,9 @@ def test_a_run_is_a_night() -> None:
     assert made.utc == "2026-01-01T00:00:00.000Z"
     assert made.day == 20454.0
     (one,) = made.figures
-    assert one == night.NightMeasurement(SeriesKey("link.copy", "copy", "gpu0", "GB/s", "GPU-a"), 110.0)
+    assert one == night.NightMeasurement(
+        SeriesKey("link.copy", "copy", "gpu0", "GB/s", "GPU-a"), 110.0
+    )
     assert made.identities == {"gpu0": "GPU-a", "gpu1": "GPU-b"}
 
 
@@ -91,7 +95,10 @@ def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
 def test_what_several_parts_tell_is_nobodys_identity() -> None:
     told = {"dimm:A1": "00000000", "dimm:B1": "00000000", "dimm:C1": "7A31"}
     assert [night.part_identity(one, told, ()) for one in told] == [None, None, "7A31"]
-    assert night.part_identity("gpu0->gpu1", {"gpu0": "same", "gpu1": "same", "gpu2": "GPU-c"}, ()) is None
+    assert (
+        night.part_identity("gpu0->gpu1", {"gpu0": "same", "gpu1": "same", "gpu2": "GPU-c"}, ())
+        is None
+    )
     assert night.part_identity("gpus", {"gpu0": "same", "gpu1": "same"}, ("gpu0", "gpu1")) is None
     assert (
         night.part_identity("dimm:A1", {"dimm:A1": "00000000"}, ()) is None
@@ -101,20 +108,34 @@ def test_what_several_parts_tell_is_nobodys_identity() -> None:
 def test_the_line_is_known_before_anything_is_measured() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu0", "gpu1"))
     made = night.night_from_entries(entries(plan))
-    before = [night.series_key(check.id, due, made.identities, plan.gpus) for check in plan.checks for due in check.due]
+    before = [
+        night.series_key(check.id, due, made.identities, plan.gpus)
+        for check in plan.checks
+        for due in check.due
+    ]
     assert [one.line for one in made.figures] == before
 
 
 def test_what_broke_its_limit_without_a_waiver_failed() -> None:
     made = night.night_from_entries(entries(values={("copy", "gpu0"): 50.0}))
     assert (made.verdict, made.figures[0].value, made.figures[0].failed) == ("FAIL", 50.0, True)
-    waived = journals.plan(waivers=[Waiver("known", measurement="copy", component="gpu0", worst=40.0)])
-    assert not night.night_from_entries(entries(waived, values={("copy", "gpu0"): 50.0})).figures[0].failed
-    assert not night.night_from_entries(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed  # a warning
+    waived = journals.plan(
+        waivers=[Waiver("known", measurement="copy", component="gpu0", worst=40.0)]
+    )
+    assert (
+        not night.night_from_entries(entries(waived, values={("copy", "gpu0"): 50.0}))
+        .figures[0]
+        .failed
+    )
+    assert (
+        not night.night_from_entries(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed
+    )  # a warning
 
 
 def test_what_was_not_measured_is_there_without_a_value() -> None:
-    plan = journals.plan(journals.check("link.copy", journals.due(), journals.due("other", limit=None)))
+    plan = journals.plan(
+        journals.check("link.copy", journals.due(), journals.due("other", limit=None))
+    )
     told = [entry for entry in entries(plan) if getattr(entry.body, "measurement", None) != "other"]
     made = night.night_from_entries(told)
     assert [(one.line.measurement, one.value, one.failed) for one in made.figures] == [
@@ -127,10 +148,15 @@ def test_a_night_apart() -> None:
     whole = entries()
     assert night.night_from_entries(whole[:-1]).apart == "interrupted"
     assert (
-        night.night_from_entries([*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]).apart == "interrupted"
+        night.night_from_entries(
+            [*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]
+        ).apart
+        == "interrupted"
     )
     assert (
-        night.night_from_entries([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart
+        night.night_from_entries(
+            [*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]
+        ).apart
         == "interrupted"
     )
     partial = msgspec.structs.replace(journals.plan(), scope="partial")
@@ -138,7 +164,10 @@ def test_a_night_apart() -> None:
     shared = [*whole, *journals.entries([ForeignProcess("gpu0", 1.0, 42, "train", None)])]
     assert night.night_from_entries(shared).apart == "in-use"
     assert (
-        night.night_from_entries(entries(image_id="sha256:1", image="my:own (named by --image)")).apart == "own-image"
+        night.night_from_entries(
+            entries(image_id="sha256:1", image="my:own (named by --image)")
+        ).apart
+        == "own-image"
     )
     assert night.night_from_entries(entries(image_id="sha256:1", image_inputs="abc")).apart is None
 
@@ -160,11 +189,14 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
     try:
         # The hours around both changes of clocks in Europe and in New York.
         moments = [
-            f"2026-{month}T{hour:02}:30:00.000Z" for month in ("03-08", "03-29", "10-25", "11-01") for hour in range(10)
+            f"2026-{month}T{hour:02}:30:00.000Z"
+            for month in ("03-08", "03-29", "10-25", "11-01")
+            for hour in range(10)
         ]
         days = [night.day_of(moment) for moment in moments]
         assert days == [
-            20520 + [0, 21, 231, 238][number // 10] + (number % 10 + 0.5) / 24 for number in range(len(moments))
+            20520 + [0, 21, 231, 238][number // 10] + (number % 10 + 0.5) / 24
+            for number in range(len(moments))
         ]
         assert night.day_of("2026-01-01T00:00:00") == 20454.0
     finally:
@@ -177,28 +209,51 @@ def test_recorded_runs_are_nights(name: str) -> None:
     made = night.night_from_entries(reader.read(RUNS / name).entries)
     assert made.figures
     assert len({one.line for one in made.figures}) == len(made.figures)
-    assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {made.identities["gpu0"]}
+    assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {
+        made.identities["gpu0"]
+    }
     facts = dict(made.era.facts)
     assert facts["driver"] == "580.159.04"
-    assert facts["load stress_ng"] == {"accept": "45 s", "nightly": "15 s", "smoke": "8 s"}[made.profile]
+    assert (
+        facts["load stress_ng"]
+        == {"accept": "45 s", "nightly": "15 s", "smoke": "8 s"}[made.profile]
+    )
     assert made.virtual
 
 
 @each(
     "first, again, told",
-    [(149.0, (), "--"), (140.0, (), "o-"), (140.0, (139.0,), "o-"), (140.0, (150.0,), "-u"), (140.0, (99.0,), "of")],
+    [
+        (149.0, (), "--"),
+        (140.0, (), "o-"),
+        (140.0, (139.0,), "o-"),
+        (140.0, (150.0,), "-u"),
+        (140.0, (99.0,), "of"),
+    ],
 )
-def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float, ...], told: str) -> None:
+def test_what_the_past_said_of_a_value_is_kept(
+    first: float, again: tuple[float, ...], told: str
+) -> None:
     """The limit is 100; on the nights before it was 150, and is within from 145 on."""
-    past = Reference(decides=True, off_fails=3, off_of=7, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
+    past = Reference(
+        decides=True,
+        off_fails=3,
+        off_of=7,
+        level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+    )
     check = journals.check("a.one", msgspec.structs.replace(journals.due(), past=past))
     *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})
     made = journals.entries(own)
     for value in again:
         begun = SessionStarted(REPEAT_SESSION, journals.DIGEST, ("a.one",))
         taken = [begun, *journals.check_bodies(check, {("copy", "gpu0"): value})]
-        made += [msgspec.structs.replace(one, segment=repeat.SEGMENT) for one in journals.entries(taken, start_s=500.0)]
-        made += journals.entries([SessionEnded(REPEAT_SESSION, True, "exited 0", 2.0)], start_s=600.0)
+        made += [
+            msgspec.structs.replace(one, segment=repeat.SEGMENT)
+            for one in journals.entries(taken, start_s=500.0)
+        ]
+        made += journals.entries(
+            [SessionEnded(REPEAT_SESSION, True, "exited 0", 2.0)], start_s=600.0
+        )
     (one,) = night.night_from_entries([*made, *journals.entries([last], start_s=900.0)]).figures
     assert (one.value, one.again) == (first, again[0] if again else None)
     assert (one.outside, one.unsteady, one.failed) == ("o" in told, "u" in told, "f" in told)
@@ -222,14 +277,22 @@ def test_an_era_is_another_when_a_fact_is() -> None:
     others = [
         era.era_of_run(plan, {"station": "host"}, newer),
         era.era_of_run(plan, {"station": "docker", "image_id": "1"}, INVENTORY),
-        era.era_of_run(plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, INVENTORY),
-        era.era_of_run(msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, INVENTORY),
-        era.era_of_run(msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, INVENTORY),
+        era.era_of_run(
+            plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, INVENTORY
+        ),
+        era.era_of_run(
+            msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, INVENTORY
+        ),
+        era.era_of_run(
+            msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, INVENTORY
+        ),
         era.era_of_run(plan, {"station": "host"}, {}),
         era.era_of_run(plan, {"station": "host"}, {"board": {"nvidia_driver": None}, "pci": "?"}),
     ]
     assert len({one.key for one in [first, *others]}) == len(others)  # the last two are the same
-    rebuilt = era.era_of_run(plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, INVENTORY)
+    rebuilt = era.era_of_run(
+        plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, INVENTORY
+    )
     assert rebuilt == others[2]
 
 
@@ -250,7 +313,12 @@ def test_a_limit_of_its_own_is_no_fact_of_an_era() -> None:
 
 def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_profile() -> None:
     facts = (("driver", "580.1"), ("load burn", "20 s"), ("profile", "accept"), ("station", "host"))
-    nightly = (("driver", "580.1"), ("load burn", "9 s"), ("profile", "nightly"), ("station", "host"))
+    nightly = (
+        ("driver", "580.1"),
+        ("load burn", "9 s"),
+        ("profile", "nightly"),
+        ("station", "host"),
+    )
     newer = (("driver", "590.2"), ("load burn", "20 s"), ("profile", "accept"), ("station", "host"))
     assert Era(facts).key != Era(nightly).key
     assert Era(facts).ground == Era(nightly).ground == (("driver", "580.1"), ("station", "host"))
@@ -265,7 +333,9 @@ def test_a_night_knows_what_it_told_of_changes() -> None:
     after = births.machine()
     after["board"]["kernel"] = "6.13"
     made = night.night_from_entries(journals.entries([first, Observed(after), *rest]))
-    assert made.told == ReportedChanges(birth.run_id, (KnownChange("", "kernel", "6.13", births.DAY),))
+    assert made.told == ReportedChanges(
+        birth.run_id, (KnownChange("", "kernel", "6.13", births.DAY),)
+    )
     assert (
         night.night_from_entries(journals.entries([first, *rest])).told is None
     )  # nothing could be held against the baseline

@@ -27,7 +27,8 @@ def test_every_measurement_has_a_spread_with_its_basis() -> None:
         for measures in check.measures:
             for virtual in (False, True):
                 own, other = (
-                    of(measures.name, measures.unit, same_part=same, virtual=virtual) for same in (True, False)
+                    of(measures.name, measures.unit, same_part=same, virtual=virtual)
+                    for same in (True, False)
                 )
                 assert own.basis
                 assert own.size <= other.size
@@ -37,11 +38,17 @@ def test_every_entry_is_of_something_that_is_measured() -> None:
     names = {measures.name for check in collected() for measures in check.measures}
     for row in (*BOOK.sheet.noise, *BOOK.sheet.incomparable):
         for pattern in row.measurements:
-            assert any(noise._matches(name, (pattern,)) for name in names) or pattern == "burn_f4", pattern
+            assert (
+                any(noise._matches(name, (pattern,)) for name in names) or pattern == "burn_f4"
+            ), pattern
 
 
 def test_the_first_that_fits_holds_and_then_the_unit() -> None:
-    assert of("gemm_f16_short", "TFLOP/s").size > of("gemm_i8_short", "TFLOP/s").size > of("gemm_bf16", "TFLOP/s").size
+    assert (
+        of("gemm_f16_short", "TFLOP/s").size
+        > of("gemm_i8_short", "TFLOP/s").size
+        > of("gemm_bf16", "TFLOP/s").size
+    )
     assert of("something_new", "GB/s") == of("another", "GB/s")
     assert of("something_new", "count").size == 0.0
 
@@ -68,7 +75,14 @@ def test_what_cannot_be_compared_says_why() -> None:
 
 def test_what_is_worse_without_a_limit_is_told_by_the_unit() -> None:
     assert (BOOK.worse("GB/s"), BOOK.worse("ns"), BOOK.worse("W")) == ("lower", "higher", None)
-    assert {unit for unit in UNITS if BOOK.worse(unit) is None} == {"count", "ratio", "degC", "W", "MHz", "s"}
+    assert {unit for unit in UNITS if BOOK.worse(unit) is None} == {
+        "count",
+        "ratio",
+        "degC",
+        "W",
+        "MHz",
+        "s",
+    }
 
 
 def test_few_values_do_not_tell_their_own_spread() -> None:
@@ -79,7 +93,10 @@ def test_few_values_do_not_tell_their_own_spread() -> None:
 def test_enough_values_tell_their_own_spread_and_no_less_than_a_part_of_the_general_one() -> None:
     general, rule = of("copy_h2d", "GB/s"), BOOK.sheet.repeated
     still = BOOK.repeated(general, [50.0] * rule.runs)
-    assert (still.absolute, still.size) == (True, pytest.approx(rule.at_least * general.size * 50.0))
+    assert (still.absolute, still.size) == (
+        True,
+        pytest.approx(rule.at_least * general.size * 50.0),
+    )
     assert still.basis == rule.basis
     moving = BOOK.repeated(general, [40.0, 60.0] * rule.runs)
     assert moving.size == rule.deviations * 10.0
@@ -104,7 +121,10 @@ def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
         (TEXT.replace("share = 0.12", "share = -0.12"), ">= 0"),
         (TEXT.replace("share = 0.12", "shares = 0.12"), "unknown field `shares`"),
         (TEXT.replace('["gemm_*_short_ratio"]', "[]"), "length >= 1"),
-        (TEXT.replace("[repeated]", "[often]"), "missing required field `repeated`|unknown field `often`"),
+        (
+            TEXT.replace("[repeated]", "[often]"),
+            "missing required field `repeated`|unknown field `often`",
+        ),
         ("[[", "Invalid"),
         ("\ud800", "codec|utf-8|Invalid"),
     ],
@@ -117,5 +137,8 @@ def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path)
 
 
 def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(NoiseFileError, match=r"cannot be read \(No such file or directory\): install rigproof again"):
+    with pytest.raises(
+        NoiseFileError,
+        match=r"cannot be read \(No such file or directory\): install rigproof again",
+    ):
         noise.read(tmp_path / "noise.toml")

@@ -36,7 +36,8 @@ def rows(store: Store) -> list[tuple[object, ...]]:
         for kept in store.nights()
     ]
     lines = [
-        (course.measurement, course.component, course.serial, course.points) for course in queries.trend_series(store)
+        (course.measurement, course.component, course.serial, course.points)
+        for course in queries.trend_series(store)
     ]
     return [*found, *lines]
 
@@ -105,8 +106,12 @@ def test_a_folder_that_was_renamed_is_the_same_night(out: Path) -> None:
     assert values(out) == [110.0]
 
 
-def test_a_clock_that_was_set_back_orders_nothing(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter(["2026-03-01T02:00:00.000Z", "2019-01-01T00:00:00.000Z", "2026-03-03T02:00:00.000Z"])
+def test_a_clock_that_was_set_back_orders_nothing(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(
+        ["2026-03-01T02:00:00.000Z", "2019-01-01T00:00:00.000Z", "2026-03-03T02:00:00.000Z"]
+    )
     for number in range(3):
         moment = next(times)
         monkeypatch.setattr(clock, "utc", lambda moment=moment: moment)
@@ -168,7 +173,9 @@ def _other(path: Path) -> None:
 
 
 @each("harm", [_header, _page, _cut, _text, _other])
-def test_a_damaged_history_is_set_aside_and_made_anew(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+def test_a_damaged_history_is_set_aside_and_made_anew(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
     out = tmp_path / "reports"
     for number in range(3):
         write_run(out, f"run-{number}", {COPIED: 110.0 + number})
@@ -179,10 +186,15 @@ def test_a_damaged_history_is_set_aside_and_made_anew(tmp_path: Path, harm: Call
     after, told = opened(out)
     assert after == before
     (aside,) = (
-        one for one in path.parent.iterdir() if ".damaged-" in one.name and not one.name.endswith(("-wal", "-shm"))
+        one
+        for one in path.parent.iterdir()
+        if ".damaged-" in one.name and not one.name.endswith(("-wal", "-shm"))
     )
     assert aside.read_bytes() == damaged
-    assert "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.damaged-20" in told[0]
+    assert (
+        "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.damaged-20"
+        in told[0]
+    )
     assert opened(out) == (before, ())
 
 
@@ -218,7 +230,10 @@ def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
     with store:
         assert rows(store) == before
         assert [look.outside for look in seen(store)[COPY.part]] == [True]
-    assert "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.replaced-" in told[0]
+    assert (
+        "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.replaced-"
+        in told[0]
+    )
 
 
 def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -> None:
@@ -226,7 +241,11 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     lines = [COPY._replace(measurement=f"m{number:03}") for number in range(60)]
     with Store.open(path) as store:
         for number in range(120):
-            store.add(night(number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)))
+            store.add(
+                night(
+                    number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)
+                )
+            )
     data = bytearray(path.read_bytes())
     begin = len(data) // 4096 // 2 * 4096
     data[begin : begin + 4096] = b"\xa5" * 4096
@@ -239,9 +258,13 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
         found = queries.trend_series(store)
         assert len(found) > 50
         assert all(
-            point.value == float(point.run_id.removeprefix("run-")) for course in found for point in course.points
+            point.value == float(point.run_id.removeprefix("run-"))
+            for course in found
+            for point in course.points
         )
-    assert told[1].startswith("not all of the old file could be read: of nights whose run folder is gone")
+    assert told[1].startswith(
+        "not all of the old file could be read: of nights whose run folder is gone"
+    )
 
 
 @each(
@@ -264,7 +287,9 @@ def test_what_makes_no_sense_is_left_out_and_never_stops_it(tmp_path: Path, harm
     out = tmp_path / "reports"
     other = NightMeasurement(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
     with Store.open(location.database(out, MACHINE)) as store:
-        store.add(night(1, figures=(NightMeasurement(COPY, 50.0), other), identities={"gpu0": "GPU-b"}))
+        store.add(
+            night(1, figures=(NightMeasurement(COPY, 50.0), other), identities={"gpu0": "GPU-b"})
+        )
         store.add(night(2, identities={"gpu0": "GPU-a"}))
         store.connection.execute(harm)
     write_run(out, "run-9", {COPIED: 110.0})
@@ -274,13 +299,19 @@ def test_what_makes_no_sense_is_left_out_and_never_stops_it(tmp_path: Path, harm
         runs = [kept.run_id for kept in store.nights()]
         assert runs[-1] == "run-9"
         assert set(runs) <= {"run-00001", "run-00002", "run-9"}
-        assert all(isinstance(point.value, float) for course in queries.trend_series(store) for point in course.points)
+        assert all(
+            isinstance(point.value, float)
+            for course in queries.trend_series(store)
+            for point in course.points
+        )
     assert len(told) == 2 or harm.startswith("DELETE")
     assert opened(out)[1] == ()
 
 
 @each("facts", ["'{}'", "'[[\"driver\", 580]]'", "cast(x'ff41' as text)"])
-def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(tmp_path: Path, facts: str) -> None:
+def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(
+    tmp_path: Path, facts: str
+) -> None:
     out = tmp_path / "reports"
     path = location.database(out, MACHINE)
     with Store.open(path) as store:
@@ -308,7 +339,9 @@ def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> Non
     store, told = rebuild.open_history(out, MACHINE)
     with store:
         assert store.nights() == ()
-    assert "is damaged (NULL value in era.facts): the history was made anew, with 0 nights" in told[0]
+    assert (
+        "is damaged (NULL value in era.facts): the history was made anew, with 0 nights" in told[0]
+    )
     assert told[1].startswith("not all of the old file could be read")
 
 

@@ -54,7 +54,9 @@ def test_the_basis_says_what_the_past_consists_of() -> None:
 def test_the_basis_says_what_was_rebased() -> None:
     found = past(looks(steady(5)), born=700.0, rebased=True)
     assert found.first is None
-    assert "re-based: the baseline was taken with another image, station or driver" in basis(found, "W")
+    assert "re-based: the baseline was taken with another image, station or driver" in basis(
+        found, "W"
+    )
 
 
 def test_the_basis_of_what_never_moves_names_no_deviation() -> None:
@@ -73,13 +75,17 @@ def test_the_basis_counts_the_nights_after_the_baseline() -> None:
 
 
 def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
-    assert basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
+    assert (
+        basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
+    )
 
 
 @each("count, words", [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
 def test_the_nights_after_the_baseline_are_counted(count: int, words: str) -> None:
     assert (
-        describe_first_nights(FirstNights(605.0, count, 20454.0, ReferenceBounds(low=570.0), baseline=True))
+        describe_first_nights(
+            FirstNights(605.0, count, 20454.0, ReferenceBounds(low=570.0), baseline=True)
+        )
         == f"baseline of 2026-01-01{words}"
     )
 

@@ -21,7 +21,9 @@ from acceptance.history.noise import Spread
 from acceptance.history.reference import CounterReference, Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
-GENERAL = 0.25 * 0.03 * 600.0  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
+GENERAL = (
+    0.25 * 0.03 * 600.0
+)  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
 FACTOR = 4.5
 ODD = 1.2533**2
 
@@ -65,7 +67,9 @@ def test_an_even_number_of_nights_has_its_median_between_two() -> None:
 
 def test_few_nights_that_agree_do_not_make_a_quiet_machine() -> None:
     spread = math.sqrt(12 / 16) * GENERAL
-    assert low(past(looks([600.0] * 4))) == pytest.approx(600 - FACTOR * spread * math.sqrt(1 + ODD / 4), abs=0.01)
+    assert low(past(looks([600.0] * 4))) == pytest.approx(
+        600 - FACTOR * spread * math.sqrt(1 + ODD / 4), abs=0.01
+    )
 
 
 def test_many_nights_that_agree_do_but_never_more_than_half() -> None:
@@ -76,7 +80,9 @@ def test_many_nights_that_agree_do_but_never_more_than_half() -> None:
 
 def test_nights_that_differ_more_than_is_usual_widen_the_bound_by_their_own_measure() -> None:
     values = [600.0 + side * 20.0 for side in (-1, 1)] * 14
-    assert low(past(looks(values))) == pytest.approx(600 - FACTOR * 1.4826 * 20.0 * math.sqrt(1 + ODD / 28), abs=0.1)
+    assert low(past(looks(values))) == pytest.approx(
+        600 - FACTOR * 1.4826 * 20.0 * math.sqrt(1 + ODD / 28), abs=0.1
+    )
 
 
 def test_a_single_odd_night_moves_nothing() -> None:
@@ -86,7 +92,10 @@ def test_a_single_odd_night_moves_nothing() -> None:
 
 
 def test_nights_outside_are_not_part_of_the_level() -> None:
-    found = [*looks([600.0] * 10), *(NightValue(110.0 + night, 500.0, outside=True) for night in range(40))]
+    found = [
+        *looks([600.0] * 10),
+        *(NightValue(110.0 + night, 500.0, outside=True) for night in range(40)),
+    ]
     made = past(found)
     assert made.level is not None
     assert (made.level.middle, made.level.nights) == (600.0, 10)
@@ -94,7 +103,10 @@ def test_nights_outside_are_not_part_of_the_level() -> None:
 
 
 def test_four_nights_within_are_enough() -> None:
-    found = [NightValue(100.0 + night, 500.0 if night > 3 else 600.0, outside=night > 3) for night in range(12)]
+    found = [
+        NightValue(100.0 + night, 500.0 if night > 3 else 600.0, outside=night > 3)
+        for night in range(12)
+    ]
     made = past(found)
     assert made.level is not None
     assert (made.level.middle, made.level.nights) == (600.0, 4)
@@ -121,10 +133,16 @@ def test_bounds_lie_on_the_worse_side_only_or_on_both_where_nothing_tells() -> N
     assert power.level is not None
     assert (hot.bounds.low, hot.bounds.high is not None) == (None, True)
     assert None not in (power.level.bounds.low, power.level.bounds.high)
-    assert (power.decides, past(looks([60.0] * 5), of=rule("gpu_temperature", "degC")).decides) == (False, True)
+    assert (power.decides, past(looks([60.0] * 5), of=rule("gpu_temperature", "degC")).decides) == (
+        False,
+        True,
+    )
 
 
-@given(st.floats(min_value=-1e9, max_value=1e9), st.sampled_from([("gpu_power", "W"), ("gpu_link_width", "count")]))
+@given(
+    st.floats(min_value=-1e9, max_value=1e9),
+    st.sampled_from([("gpu_power", "W"), ("gpu_link_width", "count")]),
+)
 def test_a_bound_is_rounded_outward(value: float, of: tuple[str, str]) -> None:
     made = build_reference(looks([value] * 5), None, rule=rule(*of), today=200.0)
     assert made is not None
@@ -141,12 +159,20 @@ def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
     assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
     assert (
-        build_reference(looks([0.0] * 5), None, rule=rule("disk_faults", "count", must_be_zero("b")), today=200.0)
+        build_reference(
+            looks([0.0] * 5),
+            None,
+            rule=rule("disk_faults", "count", must_be_zero("b")),
+            today=200.0,
+        )
         is None
     )
 
 
-@each("value, bound", [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)])
+@each(
+    "value, bound",
+    [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)],
+)
 def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     assert low(past(looks([value] * 5), of=rule("memory_speed", "MT/s"))) == bound
 
@@ -158,20 +184,28 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     "limit, held",
     [
         (at_least(450.0, "TFLOP/s", "b"), True),
-        (at_least(580.0, "TFLOP/s", "b"), True),  # tighter than what the beginning allows, not than the last nights
+        (
+            at_least(580.0, "TFLOP/s", "b"),
+            True,
+        ),  # tighter than what the beginning allows, not than the last nights
         (at_least(599.0, "TFLOP/s", "b"), False),
         (Limit("TFLOP/s", "b", high=700.0), True),
     ],
 )
 def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
-    made = build_reference(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, baseline_day=100.0)
+    made = build_reference(
+        looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, baseline_day=100.0
+    )
     assert (made is not None) == held
 
 
 @each("limit, held", [(90.0, True), (70.0, True), (61.0, False)])
 def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
     of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
-    assert (build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, baseline_day=100.0) is not None) == held
+    assert (
+        build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, baseline_day=100.0)
+        is not None
+    ) == held
 
 
 def test_a_limit_that_one_value_meets_says_all() -> None:
@@ -184,7 +218,10 @@ def test_a_limit_that_one_value_meets_says_all() -> None:
 
 def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_the_tighter() -> None:
     def held(of: DriftRule, values: list[float]) -> bool:
-        return build_reference(looks(values), values[0], rule=of, today=300.0, baseline_day=100.0) is not None
+        return (
+            build_reference(looks(values), values[0], rule=of, today=300.0, baseline_day=100.0)
+            is not None
+        )
 
     rising = [*steady(40, 500.0, 1.0), *steady(60, 600.0, 1.0)]
     assert held(rule(limit=at_least(560.0, "TFLOP/s", "b")), rising)
@@ -202,7 +239,13 @@ def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
     first = made.first
     assert made.level is None
     assert first is not None
-    assert (first.middle, first.nights, first.day, first.baseline, first.moved) == (600.0, 1, 100.0, True, False)
+    assert (first.middle, first.nights, first.day, first.baseline, first.moved) == (
+        600.0,
+        1,
+        100.0,
+        True,
+        False,
+    )
     assert first.bounds.low == pytest.approx(600 - 5.5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
 
 
@@ -230,7 +273,10 @@ def test_what_was_accepted_is_not_held_against_the_machine() -> None:
 
 
 def test_nights_outside_right_after_a_baseline_do_not_take_its_place() -> None:
-    found = [NightValue(100.0, 600.0), *(NightValue(101.0 + night, 500.0, outside=True) for night in range(9))]
+    found = [
+        NightValue(100.0, 600.0),
+        *(NightValue(101.0 + night, 500.0, outside=True) for night in range(9)),
+    ]
     made = past(found, born=600.0)
     assert made.first is not None
     assert (made.first.middle, made.first.nights) == (600.0, 1)
@@ -283,7 +329,9 @@ def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
 def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     born: float | None, day: float | None, rebased: bool
 ) -> None:
-    made = build_reference(looks([600.0] * 6), born, rule=rule(), today=106.0, baseline_day=day, rebased=rebased)
+    made = build_reference(
+        looks([600.0] * 6), born, rule=rule(), today=106.0, baseline_day=day, rebased=rebased
+    )
     assert made is not None
     assert made.first is None
     assert made.rebased == rebased
@@ -291,7 +339,9 @@ def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
 
 def test_what_may_be_for_the_better_becomes_usual_in_time() -> None:
     changed = [replace(one, outside=True) for one in looks([640.0] * 28, first=160.0)]
-    made = build_reference([*looks([700.0] * 60), *changed], None, rule=rule("gpu_power", "W"), today=200.0)
+    made = build_reference(
+        [*looks([700.0] * 60), *changed], None, rule=rule("gpu_power", "W"), today=200.0
+    )
     assert made is not None
     assert made.level is not None
     assert (made.level.middle, made.first) == (640.0, None)
@@ -301,7 +351,10 @@ def test_what_may_be_for_the_better_becomes_usual_in_time() -> None:
 
 
 def sloped(count: int, a_month: float, deviation: float = 3.0) -> list[float]:
-    return [value - 600.0 * a_month * night / 30 for night, value in enumerate(steady(count, deviation=deviation))]
+    return [
+        value - 600.0 * a_month * night / 30
+        for night, value in enumerate(steady(count, deviation=deviation))
+    ]
 
 
 def test_one_per_cent_a_month_is_a_slope_within_three_months() -> None:
@@ -319,7 +372,9 @@ def test_a_slope_is_two_deviations_or_five_standard_errors_from_where_it_began()
     assert quiet.bounds.low == pytest.approx(600 - 2 * GENERAL, abs=0.001)
     loud = past(looks([*[600.0] * 30, *[520.0, 480.0] * 15])).slope
     assert loud is not None
-    assert loud.bounds.low == pytest.approx(600 - 5 * 1.2533 * 1.4826 * 20.0 * math.sqrt(2 / 20), abs=0.001)
+    assert loud.bounds.low == pytest.approx(
+        600 - 5 * 1.2533 * 1.4826 * 20.0 * math.sqrt(2 / 20), abs=0.001
+    )
 
 
 def test_a_slope_of_a_temperature_is_as_much_as_seasons_do() -> None:
@@ -376,11 +431,17 @@ def test_seasons_move_temperatures() -> None:
 
 
 def test_where_nothing_tells_which_side_is_worse_there_is_no_slope() -> None:
-    assert past(looks([700.0 - night for night in range(120)]), of=rule("gpu_power", "W")).slope is None
+    assert (
+        past(looks([700.0 - night for night in range(120)]), of=rule("gpu_power", "W")).slope
+        is None
+    )
 
 
 def test_a_step_that_is_outside_is_no_slope() -> None:
-    found = [*looks(steady(80)), *(NightValue(180.0 + night, 540.0, outside=True) for night in range(40))]
+    found = [
+        *looks(steady(80)),
+        *(NightValue(180.0 + night, 540.0, outside=True) for night in range(40)),
+    ]
     assert past(found).slope is None
 
 
@@ -418,7 +479,9 @@ EVEN = dataclasses.replace(rule(), general=Spread(4.0, True, "b"))  # one deviat
 def test_noise_grows_when_it_is_more_than_three_times_what_it_was(
     before: float, late: float, grown: tuple[float, float] | None
 ) -> None:
-    values = [600.0 + side * before for side in (-1, 1)] * 21 + [600.0 + side * late for side in (-1, 1)] * 14
+    values = [600.0 + side * before for side in (-1, 1)] * 21 + [
+        600.0 + side * late for side in (-1, 1)
+    ] * 14
     found = past(looks(values), of=EVEN).grown
     assert (None if found is None else (found.before, found.now)) == grown
 
@@ -435,7 +498,13 @@ def test_noise_and_slopes_are_told_where_the_limit_is_tighter_too() -> None:
 def test_nights_that_strayed_are_counted_in_the_last_two_weeks() -> None:
     found = looks([600.0] * 30)
     strayed = {"outside": True}, {"unsteady": True}
-    for night, change in ((10, strayed[0]), (16, strayed[0]), (17, strayed[1]), (20, strayed[0]), (25, strayed[1])):
+    for night, change in (
+        (10, strayed[0]),
+        (16, strayed[0]),
+        (17, strayed[1]),
+        (20, strayed[0]),
+        (25, strayed[1]),
+    ):
         found[night] = replace(found[night], **change)
     made = past(found)
     assert (made.off, made.off_of, made.off_fails, made.before) == (3, 14, 4, False)
@@ -453,17 +522,29 @@ def test_a_night_that_broke_its_limit_is_the_night_before_and_no_measure() -> No
     assert (made.before, made.off, before.before, before.off) == (True, 1, False, 0)
     assert (made.level, made.first) == (before.level, before.first)
     assert not past([*usual, failed(300.0, 10), NightValue(111.0, 600.0)]).before
-    assert build_reference([failed(300.0, night) for night in range(30)], None, rule=rule(), today=200.0) is None
+    assert (
+        build_reference(
+            [failed(300.0, night) for night in range(30)], None, rule=rule(), today=200.0
+        )
+        is None
+    )
 
 
-@given(st.lists(st.integers(0, 60), max_size=20, unique=True), st.floats(min_value=-1e9, max_value=1e9))
+@given(
+    st.lists(st.integers(0, 60), max_size=20, unique=True), st.floats(min_value=-1e9, max_value=1e9)
+)
 def test_what_broke_its_limit_never_moves_a_level(places: list[int], value: float) -> None:
     usual = looks(steady(60))
     mixed = list(usual)
     for place in sorted(places, reverse=True):
         mixed.insert(place, NightValue(usual[min(place, 59)].day, value, failed=True))
     made, plain = past(mixed), past(usual)
-    assert (made.level, made.first, made.slope, made.grown) == (plain.level, plain.first, plain.slope, plain.grown)
+    assert (made.level, made.first, made.slope, made.grown) == (
+        plain.level,
+        plain.first,
+        plain.slope,
+        plain.grown,
+    )
 
 
 def test_a_step_after_a_night_that_broke_its_limit_fails() -> None:
@@ -485,12 +566,20 @@ def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_tota
 
 
 def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
-    assert build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, baseline_day=100.0) is None
-    made = build_reference([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, baseline_day=100.0)
+    assert (
+        build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, baseline_day=100.0)
+        is None
+    )
+    made = build_reference(
+        [], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, baseline_day=100.0
+    )
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (0.03, 2.0)
-    assert build_reference(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
+    assert (
+        build_reference(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0)
+        is None
+    )
 
 
 def test_a_counter_goes_on_counting_in_another_era() -> None:
@@ -499,7 +588,9 @@ def test_a_counter_goes_on_counting_in_another_era() -> None:
     assert first is not None
     assert first.counter is not None
     assert (first.counter.stood, first.counter.days, first.counter.allowed) == (1.0, 2.0, 0.0)
-    later = build_reference([NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, baseline_day=100.0, rebased=True)
+    later = build_reference(
+        [NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, baseline_day=100.0, rebased=True
+    )
     assert later is not None
     assert later.counter is not None
     assert later.counter.stood == 2.0
@@ -538,11 +629,15 @@ def test_a_clock_that_was_set_back_holds_no_year_against_a_counter(of: str) -> N
 
 def test_a_baseline_of_a_day_to_come_does_not_hold_weeks_against_one_day() -> None:
     nights = looks([0.10 + 0.001 * night for night in range(40)])
-    made = build_reference(nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, baseline_day=90_000.0)
+    made = build_reference(
+        nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, baseline_day=90_000.0
+    )
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (pytest.approx(0.112), 28.0)
-    early = build_reference(nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, baseline_day=90_000.0)
+    early = build_reference(
+        nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, baseline_day=90_000.0
+    )
     assert early is not None
     assert early.counter is not None
     assert (early.counter.stood, early.counter.days) == (0.10, 5.0)
@@ -564,7 +659,9 @@ def counted_of(nights: list[NightValue]) -> CounterReference:
     return made.counter
 
 
-def test_a_counter_that_broke_its_limit_is_the_night_before_and_where_it_stood_is_not_taken_from_it() -> None:
+def test_a_counter_that_broke_its_limit_is_the_night_before_and_where_it_stood_is_not_taken_from_it() -> (
+    None
+):
     of = rule("gpu_remapped_corrected", "count")
     made = build_reference([*looks([0.0, 1.0]), failed(600.0, 2)], None, rule=of, today=103.0)
     assert made is not None
@@ -585,7 +682,10 @@ def test_a_counter_remembers_the_night_before() -> None:
 
 
 def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
-    grew = [replace(one, outside=number % 2 == 0) for number, one in enumerate(looks([float(n) for n in range(20)]))]
+    grew = [
+        replace(one, outside=number % 2 == 0)
+        for number, one in enumerate(looks([float(n) for n in range(20)]))
+    ]
     made = build_reference(grew, None, rule=rule("gpu_remapped_corrected", "count"), today=120.0)
     assert made is not None
     assert (made.off, made.before) == (6, False)
@@ -597,14 +697,21 @@ def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
 @given(
     st.lists(st.floats(min_value=-1e6, max_value=1e6), min_size=4, max_size=70),
     st.sampled_from(
-        [("gemm_bf16", "TFLOP/s"), ("gpu_temperature", "degC"), ("gpu_power", "W"), ("disk_wear", "ratio")]
+        [
+            ("gemm_bf16", "TFLOP/s"),
+            ("gpu_temperature", "degC"),
+            ("gpu_power", "W"),
+            ("disk_wear", "ratio"),
+        ]
     ),
     st.one_of(st.none(), st.floats(min_value=-1e6, max_value=1e6)),
 )
 def test_any_nights_give_a_past_that_holds_their_own_median(
     values: list[float], of: tuple[str, str], born: float | None
 ) -> None:
-    made = build_reference(looks(values), born, rule=rule(*of), today=100.0 + len(values), baseline_day=None)
+    made = build_reference(
+        looks(values), born, rule=rule(*of), today=100.0 + len(values), baseline_day=None
+    )
     assert made is not None
     if made.level is not None:
         assert not made.level.bounds.beyond(statistics.median(values[-28:]))
@@ -616,7 +723,9 @@ def test_the_shipped_numbers_are_those_of_these_tests() -> None:
 
 
 @each("ago, counted", [(1, 1), (13, 1), (14, 0)])
-def test_nights_on_which_a_counter_grew_too_fast_are_counted_in_the_last_two_weeks(ago: int, counted: int) -> None:
+def test_nights_on_which_a_counter_grew_too_fast_are_counted_in_the_last_two_weeks(
+    ago: int, counted: int
+) -> None:
     found = looks([5.0] * 30)
     found[-ago] = replace(found[-ago], outside=True)
     assert past(found, of=rule("gpu_remapped_corrected", "count")).off == counted

@@ -65,7 +65,11 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store:
     assert found.nights == 9
     assert names(out) == [f"run-{day:02}" for day in range(10, 31)]
     nights = store.nights()
-    assert [one.run_id for one in nights if one.pruned] == [one.run_id for one in nights if one.folder is None] == gone
+    assert (
+        [one.run_id for one in nights if one.pruned]
+        == [one.run_id for one in nights if one.folder is None]
+        == gone
+    )
     assert len(nights) == 30
     (course,) = queries.trend_series(store)
     assert [point.value for point in course.points] == [100.0 + day for day in range(10, 31)]
@@ -84,7 +88,9 @@ def test_what_is_pruned_does_not_come_back(out: Path, store: Store) -> None:
 
 def test_the_oldest_go_until_the_rest_fits(out: Path, store: Store) -> None:
     found = prune(store, out, MACHINE, today=TODAY, keep_bytes=1_000_000)
-    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(1, len(found.folders) + 1)]
+    assert [name for name, _ in found.folders] == [
+        f"run-{day:02}" for day in range(1, len(found.folders) + 1)
+    ]
     assert 20 < len(found.folders) < 30
     assert found.left <= 1_000_000
     assert found.nights == 0
@@ -97,7 +103,12 @@ def test_the_newest_and_what_is_named_never_go(out: Path, store: Store) -> None:
     found = prune(store, out, MACHINE, today=TODAY, keep_days=0.5, keep_bytes=0, never=["run-03"])
     assert names(out) == ["run-03", "run-05", "run-30"]
     assert found.left > 300_000
-    assert [one.run_id for one in store.nights() if not one.pruned] == ["run-03", "run-05", "run-29", "run-30"]
+    assert [one.run_id for one in store.nights() if not one.pruned] == [
+        "run-03",
+        "run-05",
+        "run-29",
+        "run-30",
+    ]
 
 
 def test_a_clock_that_runs_ahead_removes_nothing(out: Path, store: Store) -> None:
@@ -108,7 +119,9 @@ def test_a_clock_that_runs_ahead_removes_nothing(out: Path, store: Store) -> Non
 def clocks(store: Store, days: dict[str, float]) -> None:
     """What clocks said on some nights."""
     with store.transaction() as connection:
-        connection.executemany("UPDATE night SET day = ? WHERE run_id = ?", [(day, name) for name, day in days.items()])
+        connection.executemany(
+            "UPDATE night SET day = ? WHERE run_id = ?", [(day, name) for name, day in days.items()]
+        )
 
 
 @pytest.mark.parametrize("today", [TODAY, TODAY + 3650.0], ids=["set right since", "still ahead"])
@@ -117,13 +130,21 @@ def test_one_night_of_a_clock_years_ahead_makes_no_other_one_old(
     out: Path, store: Store, night: str, today: float
 ) -> None:
     clocks(store, {night: TODAY + 3650.0})
-    assert prune(store, out, MACHINE, today=today, keep_days=30.0) == PruneResult((), 0, pytest.approx(3e6, rel=1))
+    assert prune(store, out, MACHINE, today=today, keep_days=30.0) == PruneResult(
+        (), 0, pytest.approx(3e6, rel=1)
+    )
     found = prune(store, out, MACHINE, today=today, keep_days=19.0)
-    assert {"run-01", "run-07"} <= {name for name, _ in found.folders} <= {f"run-{day:02}" for day in range(1, 11)}
+    assert (
+        {"run-01", "run-07"}
+        <= {name for name, _ in found.folders}
+        <= {f"run-{day:02}" for day in range(1, 11)}
+    )
 
 
 @pytest.mark.parametrize("day", [0.0, TODAY + 3650.0])
-def test_a_night_with_a_wrong_clock_is_not_removed_for_it(out: Path, store: Store, day: float) -> None:
+def test_a_night_with_a_wrong_clock_is_not_removed_for_it(
+    out: Path, store: Store, day: float
+) -> None:
     clocks(store, {"run-20": day, "run-01": TODAY + 1.0})
     found = prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(2, 10)]
@@ -194,7 +215,9 @@ def test_what_cannot_be_removed_is_told(out: Path, store: Store) -> None:
 
 def test_the_file_gives_its_room_back(out: Path, store: Store) -> None:
     with store.transaction() as connection:
-        rows = [(number, seq, float(seq), None, 0) for number in range(100, 400) for seq in range(1, 30)]
+        rows = [
+            (number, seq, float(seq), None, 0) for number in range(100, 400) for seq in range(1, 30)
+        ]
         connection.executemany("INSERT INTO figure VALUES (?, ?, ?, ?, ?)", rows)
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     before = store.path.stat().st_size
@@ -205,4 +228,6 @@ def test_the_file_gives_its_room_back(out: Path, store: Store) -> None:
 def test_a_history_without_nights(tmp_path: Path) -> None:
     store, _ = rebuild.open_history(tmp_path / "reports", MACHINE)
     with store:
-        assert prune(store, tmp_path / "reports", MACHINE, today=TODAY, keep_days=1.0) == PruneResult((), 0, 0)
+        assert prune(
+            store, tmp_path / "reports", MACHINE, today=TODAY, keep_days=1.0
+        ) == PruneResult((), 0, 0)

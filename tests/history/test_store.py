@@ -39,7 +39,12 @@ def test_what_was_added_is_there_after_it_is_opened_again(path: Path) -> None:
         assert store.add(night(1, 50.5, verdict="FAIL"), "run-00001")
     with Store.open(path) as store:
         (kept,) = store.nights()
-        assert (kept.run_id, kept.folder, kept.verdict, kept.apart) == ("run-00001", "run-00001", "FAIL", None)
+        assert (kept.run_id, kept.folder, kept.verdict, kept.apart) == (
+            "run-00001",
+            "run-00001",
+            "FAIL",
+            None,
+        )
         assert (kept.day, kept.seconds, kept.postponed, kept.pruned, kept.era) == (
             20_001.0,
             90.0,
@@ -92,7 +97,10 @@ def test_a_night_apart_is_kept_and_is_no_measure(tmp_path: Path, apart: str) -> 
         store.add(night(2, 10.0, apart=apart))
         assert values(store) == [50.0]
         (course,) = queries.trend_series(store)
-        assert [(point.value, bool(point.held)) for point in course.points] == [(50.0, True), (10.0, False)]
+        assert [(point.value, bool(point.held)) for point in course.points] == [
+            (50.0, True),
+            (10.0, False),
+        ]
 
 
 def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None:
@@ -126,7 +134,9 @@ def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
     newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
     other = COPY._replace(serial="GPU-b")
     with Store.open(path) as store:
-        for number, (era, line) in enumerate([(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]):
+        for number, (era, line) in enumerate(
+            [(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]
+        ):
             store.add(night(number, era=era, figures=(NightMeasurement(line, float(number)),)))
         found = seen(store)
         assert [look.value for look in found[COPY.part]] == [0.0, 2.0]
@@ -146,9 +156,17 @@ def test_the_first_nights_and_the_last_ones(path: Path) -> None:
 
         assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
         assert told(5, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
-        assert told(18, 5, 3) == [18.0, 19.0]  # nights since the machine was accepted, and no older ones
+        assert told(18, 5, 3) == [
+            18.0,
+            19.0,
+        ]  # nights since the machine was accepted, and no older ones
         assert told(0, 15, 15) == told(0, 20, 1) == [float(number) for number in range(20)]
-        assert told(0, 19, 1) == told(0, 21, 1) == told(0, 1, 30) == [float(number) for number in range(20)]
+        assert (
+            told(0, 19, 1)
+            == told(0, 21, 1)
+            == told(0, 1, 30)
+            == [float(number) for number in range(20)]
+        )
         assert told(20, 5, 2) == []
 
 
@@ -164,7 +182,9 @@ def test_nights_of_another_era_between_are_none_of_this_one(path: Path) -> None:
 def test_a_part_that_moved_has_its_nights_in_the_order_of_recording(path: Path) -> None:
     moved = COPY._replace(component="gpu1")
     with Store.open(path) as store:
-        for number, (line, day) in enumerate([(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]):
+        for number, (line, day) in enumerate(
+            [(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]
+        ):
             store.add(night(number, day=day, figures=(NightMeasurement(line, float(number)),)))
         (part,) = seen(store)
         assert part.name == "GPU-a"
@@ -179,12 +199,16 @@ def test_the_number_of_a_run(path: Path) -> None:
         assert at is not None
         assert [look.value for look in seen(store, at)[COPY.part]] == [3.0, 4.0]
         assert queries.number(store, "run-00009") is None
-        assert [queries.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
+        assert [
+            queries.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)
+        ] == [0, 1, 3, 4]
 
 
 @each("wrong", range(1, 10))
 @each("clock", [0.0, 90_000.0])
-def test_one_wrong_clock_moves_no_night_far_across_a_day(tmp_path: Path, wrong: int, clock: float) -> None:
+def test_one_wrong_clock_moves_no_night_far_across_a_day(
+    tmp_path: Path, wrong: int, clock: float
+) -> None:
     path = place(tmp_path)
     with Store.open(path) as store:
         for number in range(1, 10):
@@ -197,7 +221,16 @@ def test_one_wrong_clock_moves_no_night_far_across_a_day(tmp_path: Path, wrong: 
 
 @each(
     "facts",
-    ["'{'", "'{}'", "'[[1, 2]]'", "'[[\"driver\"]]'", "'null'", "x'00ff'", "cast(x'ff41' as text)", "7"],
+    [
+        "'{'",
+        "'{}'",
+        "'[[1, 2]]'",
+        "'[[\"driver\"]]'",
+        "'null'",
+        "x'00ff'",
+        "cast(x'ff41' as text)",
+        "7",
+    ],
 )
 def test_an_era_without_facts_is_damage(tmp_path: Path, facts: str) -> None:
     path = place(tmp_path)
@@ -218,15 +251,25 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
     ]
     with Store.open(path) as store:
         for number in range(4):
-            store.add(night(number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)))
+            store.add(
+                night(
+                    number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)
+                )
+            )
         assert len(queries.trend_series(store)) == 6
         assert [course.measurement for course in queries.trend_series(store, "copy_*", "gpu0")] == [
             "copy_h2d",
             "copy_d2h",
         ]
-        assert [course.component for course in queries.trend_series(store, "odd[*]")] == ["gpu0", "cpu"]
+        assert [course.component for course in queries.trend_series(store, "odd[*]")] == [
+            "gpu0",
+            "cpu",
+        ]
         (course,) = queries.trend_series(store, "copy_h2d", "cpu", last=2)
-        assert [(point.run_id, point.value) for point in course.points] == [("run-00002", 2.0), ("run-00003", 3.0)]
+        assert [(point.run_id, point.value) for point in course.points] == [
+            ("run-00002", 2.0),
+            ("run-00003", 3.0),
+        ]
         assert course.serial is None
 
 
@@ -279,12 +322,22 @@ def test_every_figure_comes_back_as_it_was(
         for number, row in enumerate(told):
             store.add(night(number, figures=tuple(row)))
         found = {
-            (course.check, course.measurement, course.component, course.unit, course.serial, point.run_id): point
+            (
+                course.check,
+                course.measurement,
+                course.component,
+                course.unit,
+                course.serial,
+                point.run_id,
+            ): point
             for course in queries.trend_series(store)
             for point in course.points
         }
     due = {
-        (*one.line, f"run-{number:05}"): one for number, row in enumerate(told) for one in row if one.value is not None
+        (*one.line, f"run-{number:05}"): one
+        for number, row in enumerate(told)
+        for one in row
+        if one.value is not None
     }
     assert found.keys() == due.keys()
     for key, one in due.items():
@@ -332,7 +385,8 @@ def test_a_step_to_the_next_version_takes_what_there_is_along(path: Path) -> Non
         assert store.connection.execute("SELECT x FROM later").fetchall() == [(1,)]
         assert values(store) == [50.0]
     with pytest.raises(
-        HistoryError, match=r"is of version 3, newer than this rigproof knows \(2\): install that newer"
+        HistoryError,
+        match=r"is of version 3, newer than this rigproof knows \(2\): install that newer",
     ):
         Store.open(path)
     with pytest.raises(HistoryError, match="newer"):
@@ -346,7 +400,12 @@ def test_a_step_that_fails_changes_nothing(path: Path) -> None:
         Store.open(path, (*history_store.STEPS, (*STEP, "NO SUCH THING")))
     with Store.open(path) as store:
         assert values(store) == [50.0]
-        assert store.connection.execute("SELECT name FROM sqlite_master WHERE name = 'later'").fetchall() == []
+        assert (
+            store.connection.execute(
+                "SELECT name FROM sqlite_master WHERE name = 'later'"
+            ).fetchall()
+            == []
+        )
 
 
 def test_an_older_file_is_not_read_without_being_brought_up(path: Path) -> None:
@@ -457,11 +516,19 @@ def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
     with Store.open(path) as store:
         for number, era in enumerate([ERA, newer, ERA]):
             store.add(
-                night(number, era=era, figures=(NightMeasurement(COPY, 50.0), NightMeasurement(count, float(number))))
+                night(
+                    number,
+                    era=era,
+                    figures=(NightMeasurement(COPY, 50.0), NightMeasurement(count, float(number))),
+                )
             )
         store.add(night(3, apart="partial", figures=(NightMeasurement(count, 99.0),)))
         found = queries.night_values(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
-        assert {part: [look.value for look in looks] for part, looks in found.items()} == {count.part: [0.0, 1.0, 2.0]}
+        assert {part: [look.value for look in looks] for part, looks in found.items()} == {
+            count.part: [0.0, 1.0, 2.0]
+        }
         later = queries.night_values(store, None, after=1, first=1, last=1)[count.part]
         assert [look.value for look in later] == [1.0, 2.0]
-        assert list(queries.night_values(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [COPY.part]
+        assert list(queries.night_values(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [
+            COPY.part
+        ]

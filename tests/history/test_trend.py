@@ -16,8 +16,13 @@ ONE = Spread(1.0, True, "a basis")
 NONE = Spread(0.0, True, "a basis")
 
 
-def made(*values: float, era: int = 1, outside: bool = False, held: bool = True) -> list[TrendPoint]:
-    return [TrendPoint(f"run-{n}", float(n), value, None, outside, False, held, era) for n, value in enumerate(values)]
+def made(
+    *values: float, era: int = 1, outside: bool = False, held: bool = True
+) -> list[TrendPoint]:
+    return [
+        TrendPoint(f"run-{n}", float(n), value, None, outside, False, held, era)
+        for n, value in enumerate(values)
+    ]
 
 
 def of(points: list[TrendPoint], spread: Spread = ONE) -> Summary:
@@ -57,7 +62,9 @@ def test_nothing_usual_and_nothing_at_all() -> None:
         (10.5, NONE, 0.5, math.inf, "up"),
     ],
 )
-def test_where_it_is_going(after: float, spread: Spread, change: float, times: float, trend: str) -> None:
+def test_where_it_is_going(
+    after: float, spread: Spread, change: float, times: float, trend: str
+) -> None:
     found = of(made(*[10.0] * 7, *[after] * 7), spread)
     assert (found.change, found.times, found.trend) == (change, times, trend)
 
@@ -65,11 +72,19 @@ def test_where_it_is_going(after: float, spread: Spread, change: float, times: f
 def test_too_few_nights_tell_nothing() -> None:
     assert of(made(*[10.0] * 6, *[20.0] * 7)).trend is None
     assert of(made(*[10.0] * 7, *[20.0] * 7)).trend == "up"
-    assert history_trend.split_recent(made(*map(float, range(9)))) == ([0.0, 1.0], [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    assert history_trend.split_recent(made(*map(float, range(9)))) == (
+        [0.0, 1.0],
+        [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+    )
 
 
 def test_only_the_last_era_is_going_anywhere_and_only_by_nights_that_are_a_measure() -> None:
-    points = [*made(*[90.0] * 7), *made(*[10.0] * 7, era=2), *made(99.0, era=2, held=False), *made(*[12.0] * 7, era=2)]
+    points = [
+        *made(*[90.0] * 7),
+        *made(*[10.0] * 7, era=2),
+        *made(99.0, era=2, held=False),
+        *made(*[12.0] * 7, era=2),
+    ]
     assert history_trend.split_recent(points) == ([10.0] * 7, [12.0] * 7)
 
 

@@ -10,10 +10,15 @@ from acceptance.history import noise, trend
 from acceptance.history.trend import MAX_CHANGES, TrendPoint, TrendReport, TrendRow, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
-FACTS = {1: {"driver": "580.1", "station": "host"}, 2: {"driver": "590.2", "station": "host", "image": "abc"}}
+FACTS = {
+    1: {"driver": "580.1", "station": "host"},
+    2: {"driver": "590.2", "station": "host", "image": "abc"},
+}
 
 
-def row(points: list[TrendPoint], measurement: str = "copy_h2d", born: float | None = None) -> TrendRow:
+def row(
+    points: list[TrendPoint], measurement: str = "copy_h2d", born: float | None = None
+) -> TrendRow:
     course = TrendSeries("link.copy", measurement, "gpu0", "GB/s", "GPU-a", tuple(points))
     return trend.row(course, BOOK, virtual=False, facts=FACTS, baseline=born)
 
@@ -50,7 +55,9 @@ def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> No
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
     found = TrendReport("m", 15, (), tuple(rows)).largest_changes()
     assert len(found) <= MAX_CHANGES
-    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MAX_CHANGES]
+    assert [one.course.measurement for one in found] == [
+        f"m{step}" for step in range(count - 1, 0, -1)
+    ][:MAX_CHANGES]
 
 
 def test_few_nights_tell_nothing() -> None:
@@ -63,7 +70,8 @@ def test_few_nights_tell_nothing() -> None:
 def test_only_what_is_beyond_noise_changed() -> None:
     """A card whose nights were all the same is allowed half of what cards are in general: 1.25 of 50 GB/s."""
     rows = [
-        row(made(*[50.0] * 7, *[50.0 - step] * 7), f"copy_{place}") for place, step in enumerate((0.0, 1.2, 1.3, 2.0))
+        row(made(*[50.0] * 7, *[50.0 - step] * 7), f"copy_{place}")
+        for place, step in enumerate((0.0, 1.2, 1.3, 2.0))
     ]
     times = [one.summary.times or 0.0 for one in rows]
     assert times[0] == 0.0

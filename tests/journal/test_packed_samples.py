@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from acceptance.journal.packed_samples import Packer
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abcdef"), st.floats(allow_nan=False), max_size=6), max_size=8))
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from("abcdef"), st.floats(allow_nan=False), max_size=6),
+        max_size=8,
+    )
+)
 def test_they_are_as_dicts_of_them_are(samples: list[dict[str, float]]) -> None:
     packer = Packer()
     for sample in samples:

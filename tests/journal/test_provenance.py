@@ -81,7 +81,9 @@ def test_the_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git = ["git", "-C", str(checkout), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
         subprocess.run([*git, *words], check=True)
-    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    head = subprocess.run(
+        [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
     assert provenance.commit() == head
     (checkout / "new.txt").write_text("x")  # not a part of it
     assert provenance.commit() == head
@@ -107,7 +109,9 @@ def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.tools
 def test_the_real_wheel(tmp_path: Path) -> None:
-    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    uv = shutil.which(
+        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
     if uv is None:
         pytest.skip("uv builds the wheel: pip install uv")
     build = [uv, "build", "--wheel", "--out-dir", str(tmp_path), str(REPOSITORY)]
@@ -116,7 +120,12 @@ def test_the_real_wheel(tmp_path: Path) -> None:
         wheel.extractall(tmp_path / "site")
     code = "from acceptance.journal import provenance as p; print(p.__file__, p.package_digest())"
     done = subprocess.run(
-        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {code}"],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {code}",
+        ],
         check=True,
         capture_output=True,
         text=True,

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import machine_root, write_segment
 
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Event, Note, RunClosed, Sample
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Event,
+    Note,
+    RunClosed,
+    Sample,
+)
 from acceptance.journal import clock, reader, segment
 from acceptance.journal.reader import NoRun, Tail
 from acceptance.journal.segment import JournalError
@@ -35,7 +44,9 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def told(entries: tuple[Entry, ...] | list[Entry]) -> list[object]:
-    return [getattr(entry.body, "text", None) or getattr(entry.body, "check", None) for entry in entries]
+    return [
+        getattr(entry.body, "text", None) or getattr(entry.body, "check", None) for entry in entries
+    ]
 
 
 def test_segments_are_merged_by_the_clock(run_dir: Path, root: Path, now: list[float]) -> None:
@@ -55,31 +66,61 @@ def test_segments_are_merged_by_the_clock(run_dir: Path, root: Path, now: list[f
         load.write(CheckEnded("four", "pass", "", 1.0))
         telemetry.write(Sample({"x": 1.0}))
     found = reader.read(run_dir)
-    assert told(found.entries) == ["one", "two", "at the moment of three, by the first writer", "three", "four"]
+    assert told(found.entries) == [
+        "one",
+        "two",
+        "at the moment of three, by the first writer",
+        "three",
+        "four",
+    ]
     assert [entry.boot for entry in found.entries] == [0] * 5
-    assert (found.run_dir, found.torn, found.boot_ids, found.machine_id) == (run_dir, (), ("boot-1",), "machine-1")
-    assert [type(entry.body) for entry in reader.read(run_dir, telemetry=True).entries][-1] is Sample
+    assert (found.run_dir, found.torn, found.boot_ids, found.machine_id) == (
+        run_dir,
+        (),
+        ("boot-1",),
+        "machine-1",
+    )
+    assert [type(entry.body) for entry in reader.read(run_dir, telemetry=True).entries][
+        -1
+    ] is Sample
     now[0] = 103.0
-    write_segment(run_dir / reader.GPU_TELEMETRY, [Sample({"power_w": 300.0}, component="gpu0")], root)
+    write_segment(
+        run_dir / reader.GPU_TELEMETRY, [Sample({"power_w": 300.0}, component="gpu0")], root
+    )
     last = reader.read(run_dir, telemetry=True).entries[-1]
-    assert (last.segment, last.body) == ("telemetry-gpu.jsonl", Sample({"power_w": 300.0}, component="gpu0"))
+    assert (last.segment, last.body) == (
+        "telemetry-gpu.jsonl",
+        Sample({"power_w": 300.0}, component="gpu0"),
+    )
     assert len(reader.read(run_dir).entries) == 5
 
 
-def test_a_later_boot_comes_later_though_its_clock_began_again(tmp_path: Path, run_dir: Path, now: list[float]) -> None:
+def test_a_later_boot_comes_later_though_its_clock_began_again(
+    tmp_path: Path, run_dir: Path, now: list[float]
+) -> None:
     now[0] = 5000.0
-    write_segment(run_dir / "journal.jsonl", [Note("before")], machine_root(tmp_path / "one", boot="one"))
+    write_segment(
+        run_dir / "journal.jsonl", [Note("before")], machine_root(tmp_path / "one", boot="one")
+    )
     now[0] = 30.0
     closed = RunClosed(None, True, {}, "restarted")
-    write_segment(run_dir / "journal-closed-1.jsonl", [closed], machine_root(tmp_path / "two", boot="two"))
+    write_segment(
+        run_dir / "journal-closed-1.jsonl", [closed], machine_root(tmp_path / "two", boot="two")
+    )
     found = reader.read(run_dir)
-    assert [(entry.body, entry.boot) for entry in found.entries] == [(Note("before"), 0), (closed, 1)]
+    assert [(entry.body, entry.boot) for entry in found.entries] == [
+        (Note("before"), 0),
+        (closed, 1),
+    ]
     assert found.boot_ids == ("one", "two")
 
 
 def test_closing_segments_come_last(tmp_path: Path, run_dir: Path, now: list[float]) -> None:
     # By name alone `journal-closed-1` would come before `journal-load`, and its boot would count as the first.
-    first, second = machine_root(tmp_path / "one", boot="one"), machine_root(tmp_path / "two", boot="two")
+    first, second = (
+        machine_root(tmp_path / "one", boot="one"),
+        machine_root(tmp_path / "two", boot="two"),
+    )
     (run_dir / "x").mkdir(parents=True)
     (run_dir / "journal.jsonl").write_bytes(b"")
     write_segment(run_dir / "journal-load.jsonl", [CheckStarted("a")], first)
@@ -89,7 +130,9 @@ def test_closing_segments_come_last(tmp_path: Path, run_dir: Path, now: list[flo
     assert told(found.entries) == ["a", "b", "c"]
     assert found.boot_ids == ("one", "two")
     assert (found.pid, found.machine_id) == (None, None)
-    assert found.torn == ("journal.jsonl ends in half a line, which was dropped: 'nothing was written'",)
+    assert found.torn == (
+        "journal.jsonl ends in half a line, which was dropped: 'nothing was written'",
+    )
 
 
 def test_what_was_torn_is_said(run_dir: Path, root: Path) -> None:
@@ -98,14 +141,19 @@ def test_what_was_torn_is_said(run_dir: Path, root: Path) -> None:
     with (run_dir / "journal-load.jsonl").open("ab") as file:
         file.write(b'{"seq":1,')
     found = reader.read(run_dir)
-    assert found.torn == ("journal-load.jsonl ends in half a line, which was dropped: '{\"seq\":1,'",)
+    assert found.torn == (
+        "journal-load.jsonl ends in half a line, which was dropped: '{\"seq\":1,'",
+    )
     assert len(found.entries) == 2
 
 
 def test_a_folder_without_a_run(tmp_path: Path, root: Path) -> None:
     write_segment(tmp_path / "journal-load.jsonl", [Note("no supervisor wrote here")], root)
     for folder in (tmp_path, tmp_path / "nowhere", tmp_path / "journal-load.jsonl"):
-        with pytest.raises(NoRun, match=rf"^{folder}: holds no run \(no journal\.jsonl\): give the folder of one run"):
+        with pytest.raises(
+            NoRun,
+            match=rf"^{folder}: holds no run \(no journal\.jsonl\): give the folder of one run",
+        ):
             reader.read(folder)
 
 
@@ -146,7 +194,9 @@ def test_a_run_cut_anywhere_can_be_read(written: Path, shares: tuple[float, floa
 
 
 def test_the_newest_entries(run_dir: Path, root: Path) -> None:
-    path = write_segment(run_dir / "telemetry-gpu.jsonl", [Note(f"{number}") for number in range(50)], root)
+    path = write_segment(
+        run_dir / "telemetry-gpu.jsonl", [Note(f"{number}") for number in range(50)], root
+    )
     with path.open("ab") as file:
         file.write(b'{"seq":50,"bo')
     assert told(list(reader.read_last_entries(path))) == [f"{number}" for number in range(50)]
@@ -156,7 +206,9 @@ def test_the_newest_entries(run_dir: Path, root: Path) -> None:
     assert (few[-1].seq, few[-1].segment) == (49, "telemetry-gpu.jsonl")
 
 
-def test_no_segment_and_one_with_nothing_in_it_have_no_newest(tmp_path: Path, run_dir: Path, root: Path) -> None:
+def test_no_segment_and_one_with_nothing_in_it_have_no_newest(
+    tmp_path: Path, run_dir: Path, root: Path
+) -> None:
     assert reader.read_last_entries(tmp_path / "none.jsonl") == ()
     assert reader.read_last_entries(write_segment(run_dir / "telemetry.jsonl", [], root)) == ()
     (tmp_path / "empty.jsonl").write_bytes(b"")
@@ -234,7 +286,9 @@ def test_what_is_no_file_cannot_be_read_and_nobody_waits_for_it(run_dir: Path) -
         reader.read_first_record(run_dir)
     run_dir.mkdir()
     os.mkfifo(run_dir / "journal.jsonl")  # reading it would wait for somebody to write
-    told = r"journal\.jsonl: cannot be read \(it is a named pipe, not a file\): restore it from a copy"
+    told = (
+        r"journal\.jsonl: cannot be read \(it is a named pipe, not a file\): restore it from a copy"
+    )
     for reads in (reader.read_first_record, reader.read):
         with pytest.raises(JournalError, match=told):
             reads(run_dir)

@@ -35,16 +35,23 @@ def test_a_segment_is_read_sample_by_sample_with_what_a_picture_needs(segment: P
 
 @pytest.mark.parametrize("reason", [*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP])
 def test_what_holds_clocks_back_is_read(reason: str, tmp_path: Path) -> None:
-    segment = write_segment(tmp_path / "telemetry-gpu.jsonl", [Sample({reason: 1.0})], machine_root(tmp_path / "root"))
+    segment = write_segment(
+        tmp_path / "telemetry-gpu.jsonl", [Sample({reason: 1.0})], machine_root(tmp_path / "root")
+    )
     assert [getattr(look.body.values, reason) for look in samples.read_samples(segment)] == [1.0]
 
 
 def test_an_entry_that_was_read_already_says_the_same(segment: Path) -> None:
     read = [samples.sample_from_entry(entry) for entry in entries([*SAMPLES, Note("no sample")])]
-    assert [look and look.body for look in read] == [*(look.body for look in samples.read_samples(segment)), None]
+    assert [look and look.body for look in read] == [
+        *(look.body for look in samples.read_samples(segment)),
+        None,
+    ]
 
 
-def test_half_a_line_at_the_end_is_left_out_and_no_segment_has_no_samples(segment: Path, tmp_path: Path) -> None:
+def test_half_a_line_at_the_end_is_left_out_and_no_segment_has_no_samples(
+    segment: Path, tmp_path: Path
+) -> None:
     with segment.open("ab") as file:
         file.write(b'{"seq":3,"boot')
     assert len(list(samples.read_samples(segment))) == 3
@@ -56,8 +63,14 @@ def test_half_a_line_at_the_end_is_left_out_and_no_segment_has_no_samples(segmen
     [
         (b'{"seq":3,"boot_s":1.0,"body":{"record":"note","text":"x"}}\n', "line 5: is no sample"),
         (b"no JSON\n", "line 5: is no sample"),
-        (b'{"seq":3,"boot_s":1.0,"body":{"record":"sample","values":{"power_w":"much"}}}\n', "line 5: is no sample"),
-        (b'{"seq":7,"boot_s":1.0,"body":{"record":"sample","values":{}}}\n', "record 7 stands where 3 is due"),
+        (
+            b'{"seq":3,"boot_s":1.0,"body":{"record":"sample","values":{"power_w":"much"}}}\n',
+            "line 5: is no sample",
+        ),
+        (
+            b'{"seq":7,"boot_s":1.0,"body":{"record":"sample","values":{}}}\n',
+            "record 7 stands where 3 is due",
+        ),
     ],
 )
 def test_damage_is_said_with_its_line(segment: Path, line: bytes, told: str) -> None:

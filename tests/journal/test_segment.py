@@ -21,19 +21,29 @@ from acceptance.journal import segment
 from acceptance.journal.segment import JournalError, Writer, read_segment
 
 EVERY: tuple[Body, ...] = (
-    record.RunStarted("run-1", journals.plan(waivers=[Waiver("known", skip="link")]), {"host": "bøx"}, "machine-1"),
+    record.RunStarted(
+        "run-1", journals.plan(waivers=[Waiver("known", skip="link")]), {"host": "bøx"}, "machine-1"
+    ),
     record.Observed({"cpu": {"model": 'a "quoted"\nname', "cores": 8, "share": 0.5, "none": None}}),
     record.SessionStarted("load", "digest", ("cpu.gemm[f64]", "gpu.present")),
     record.CheckStarted("cpu.gemm[f64]"),
     record.Measured("cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", 412.25, "serial", "note"),
-    record.Measured("cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", None, note="the value was nan"),
-    record.Table("gpu.gemm", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"),)),
+    record.Measured(
+        "cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", None, note="the value was nan"
+    ),
+    record.Table(
+        "gpu.gemm", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"),)
+    ),
     record.Skipped("storage.health", "run it as root", "disk_faults", "disk:sda"),
     record.CheckEnded("cpu.gemm[f64]", "fail", "two\nlines", 30.5),
     record.ToolRan("cpu.stress_ng", ("stress-ng", "--cpu", "0"), -9, 8.5, "logs/x.log"),
     record.Event("xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, "0000:01:00.0", 12.5),
-    record.Event("oom", "error", "Out of memory", "no RAM left", "fill less", "oom", hardware=False),
-    record.Sample({"cpu_temperature_c": 54.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 61.0}),
+    record.Event(
+        "oom", "error", "Out of memory", "no RAM left", "fill less", "oom", hardware=False
+    ),
+    record.Sample(
+        {"cpu_temperature_c": 54.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 61.0}
+    ),
     record.Note("something", trouble=True),
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
     record.Postponed(("python3 holds gpu0",), 2, 8),
@@ -99,11 +109,19 @@ def test_what_json_has_no_number_for_is_refused(path: Path, root: Path, value: f
     with Writer(path, root) as writer:
         with pytest.raises(ValueError, match=r"copy on gpu0 is .*: JSON has no such number"):
             writer.write(Measured("link.copy", "copy", "gpu0", "GB/s", value))
-        for sample in (Sample({"x": value}), Sample({}, 10.0, {"x": value}), Sample({}, 10.0, {}, {"x": value})):
+        for sample in (
+            Sample({"x": value}),
+            Sample({}, 10.0, {"x": value}),
+            Sample({}, 10.0, {}, {"x": value}),
+        ):
             with pytest.raises(ValueError, match=r"x is .*: JSON has no such number"):
                 writer.write(sample)
-        with pytest.raises(ValueError, match=r"a cell of the table t is .*: JSON has no such number"):
-            writer.write(record.Table("gpu.gemm", "gpu0", "t", ("n", "how"), ((1.0, "a"), (value, "b"))))
+        with pytest.raises(
+            ValueError, match=r"a cell of the table t is .*: JSON has no such number"
+        ):
+            writer.write(
+                record.Table("gpu.gemm", "gpu0", "t", ("n", "how"), ((1.0, "a"), (value, "b")))
+            )
         writer.write(Note("and nothing of it was written"))
     assert [entry.seq for entry in read_segment(path).entries] == [0]
 
@@ -141,13 +159,28 @@ def test_there_is_no_such_file(tmp_path: Path) -> None:
 
 
 SPOILT: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
-    "no head": (lambda lines: lines[1:], r"line 1: is not the head of a rigproof journal \(Object missing"),
-    "rubbish for a head": (lambda lines: [b"rubbish", *lines[1:]], r"line 1: is not the head .* \(JSON is malformed"),
-    "rubbish": (lambda lines: [lines[0], b"rubbish", *lines[2:]], r"line 2: is no record \(.*restore it from a copy"),
+    "no head": (
+        lambda lines: lines[1:],
+        r"line 1: is not the head of a rigproof journal \(Object missing",
+    ),
+    "rubbish for a head": (
+        lambda lines: [b"rubbish", *lines[1:]],
+        r"line 1: is not the head .* \(JSON is malformed",
+    ),
+    "rubbish": (
+        lambda lines: [lines[0], b"rubbish", *lines[2:]],
+        r"line 2: is no record \(.*restore it from a copy",
+    ),
     "no UTF-8": (lambda lines: [*lines[:3], b"\xff\xfe", *lines[4:]], r"line 4: is no record"),
     "an empty line": (lambda lines: [*lines[:3], b"", *lines[3:]], r"line 4: is no record"),
-    "a line lost": (lambda lines: [*lines[:3], *lines[4:]], "line 4: record 3 stands where 2 is due"),
-    "a line twice": (lambda lines: [*lines[:3], lines[2], *lines[3:]], "line 4: record 1 stands where 2 is due"),
+    "a line lost": (
+        lambda lines: [*lines[:3], *lines[4:]],
+        "line 4: record 3 stands where 2 is due",
+    ),
+    "a line twice": (
+        lambda lines: [*lines[:3], lines[2], *lines[3:]],
+        "line 4: record 1 stands where 2 is due",
+    ),
     "another version": (
         lambda lines: [lines[0].replace(b'journal":1', b'journal":2'), *lines[1:]],
         "line 1: .*install a newer",
@@ -192,7 +225,9 @@ def test_a_journal_cut_anywhere_reads_back_as_a_prefix(whole: Path, share: float
 
 
 @given(place=st.floats(0.0, 1.0, exclude_max=True), byte=st.integers(0, 255))
-def test_a_spoilt_byte_is_told_in_one_way_or_not_at_all(whole: Path, place: float, byte: int) -> None:
+def test_a_spoilt_byte_is_told_in_one_way_or_not_at_all(
+    whole: Path, place: float, byte: int
+) -> None:
     data = bytearray(whole.read_bytes())
     data[int(place * len(data))] = byte
     path = whole.with_name("spoilt.jsonl")
@@ -202,7 +237,10 @@ def test_a_spoilt_byte_is_told_in_one_way_or_not_at_all(whole: Path, place: floa
 
 def reads_or_tells(path: Path) -> bool:
     try:
-        return len(read_segment(path).entries) in (len(EVERY), len(EVERY) - 1)  # one less: the last line end was hit
+        return len(read_segment(path).entries) in (
+            len(EVERY),
+            len(EVERY) - 1,
+        )  # one less: the last line end was hit
     except JournalError as error:
         return str(error).startswith(f"{path}, line ")
 
@@ -219,12 +257,15 @@ def full_at() -> Iterator[Callable[[int], None]]:
 
 
 @pytest.mark.parametrize("room", [0, 1, 50])
-def test_a_full_disk_ends_the_segment(path: Path, root: Path, full_at: Callable[[int], None], room: int) -> None:
+def test_a_full_disk_ends_the_segment(
+    path: Path, root: Path, full_at: Callable[[int], None], room: int
+) -> None:
     with Writer(path, root) as writer:
         writer.write(CheckStarted("a"))
         full_at(path.stat().st_size + room)
         with pytest.raises(
-            JournalError, match=r"journal\.jsonl: cannot be written \(.*\): make room, then start again"
+            JournalError,
+            match=r"journal\.jsonl: cannot be written \(.*\): make room, then start again",
         ):
             writer.write(CheckStarted("b"))
         full_at(resource.RLIM_INFINITY)
@@ -238,7 +279,9 @@ def test_a_full_disk_ends_the_segment(path: Path, root: Path, full_at: Callable[
     assert (found.torn is None) == (room == 0)
 
 
-def test_a_disk_that_is_full_from_the_beginning(path: Path, root: Path, full_at: Callable[[int], None]) -> None:
+def test_a_disk_that_is_full_from_the_beginning(
+    path: Path, root: Path, full_at: Callable[[int], None]
+) -> None:
     full_at(10)
     with pytest.raises(JournalError, match="make room"):
         Writer(path, root)
@@ -259,7 +302,9 @@ def test_a_disk_that_fails_to_keep(path: Path, root: Path, monkeypatch: pytest.M
             writer.write(Note("x"))
 
 
-def test_what_is_brought_to_the_disk_at_once(path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_brought_to_the_disk_at_once(
+    path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[int] = []
     at_once = set()
     with Writer(path, root) as writer:
@@ -300,4 +345,6 @@ def test_an_interruption_costs_at_most_the_record_it_hit(
         else:
             writer.write(CheckStarted("c"))
     expected = {"nothing": "ac", "half": "a", "whole": "abc"}[written]
-    assert [entry.body for entry in read_segment(path).entries] == [CheckStarted(name) for name in expected]
+    assert [entry.body for entry in read_segment(path).entries] == [
+        CheckStarted(name) for name in expected
+    ]

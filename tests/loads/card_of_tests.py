@@ -8,7 +8,9 @@ from collections.abc import Callable
 class FakeCard:
     """Work takes `cost(seconds so far)` seconds of its clock; marks count that clock, and waiting moves nothing."""
 
-    def __init__(self, cost: Callable[[float], float] = lambda _: 0.001, free: int = 1 << 40) -> None:
+    def __init__(
+        self, cost: Callable[[float], float] = lambda _: 0.001, free: int = 1 << 40
+    ) -> None:
         self.cost, self.free = cost, free
         self.now = 0.0
         self.done = 0

@@ -16,7 +16,16 @@ import pytest
 SHIM = Path(__file__).with_name("cuda_on_cpu.h")
 # A shift too far, a misaligned access or a division by zero stops the test.
 FLAGS = (
-    *("-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"),
+    *(
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unknown-pragmas",
+    ),
     *("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"),
 )
 _KERNEL = re.compile(r"CUDA_KERNEL\s+void\s+(\w+)\s*\(([^)]*)\)")

@@ -65,7 +65,9 @@ def burn(card: Card, dtype: str = "float32") -> int:
             card.operands(number, a)
             c[:] = right if card.operands is sound else np.matmul(a, b)
             card.result(number, slot, c)
-        with np.errstate(invalid="ignore"):  # NaN and infinity less infinity: the comparison is false, as in C
+        with np.errstate(
+            invalid="ignore"
+        ):  # NaN and infinity less infinity: the comparison is false, as in C
             errors += sum(int((np.abs(ring[0] - c) > EPSILON[dtype]).sum()) for c in ring[1:])
     return errors
 
@@ -93,7 +95,9 @@ def _ulp17(number: int, _slot: int, c: Matrix) -> None:
         bits(c)[::17] += bits(c).dtype.type(1)
 
 
-def _set(value: float, *, first: bool = False, every: bool = False) -> Callable[[int, int, Matrix], None]:
+def _set(
+    value: float, *, first: bool = False, every: bool = False
+) -> Callable[[int, int, Matrix], None]:
     def spoil(number: int, slot: int, c: Matrix) -> None:
         if every or (slot == 0 if first else number == AT):
             c.reshape(-1)[77] = value
@@ -122,7 +126,13 @@ class Case:
 
 CASES = (
     Case("none", Card(), "float32", False, "nothing is wrong"),
-    Case("bit 0", Card(result=_bit(0)), "float32", True, "a unit in the last place is 0.0156, more than 0.001"),
+    Case(
+        "bit 0",
+        Card(result=_bit(0)),
+        "float32",
+        True,
+        "a unit in the last place is 0.0156, more than 0.001",
+    ),
     Case(
         "bit 11",
         Card(result=_bit(11)),
@@ -131,15 +141,63 @@ CASES = (
         "6e-8 is less than 1e-7: the lowest 12 bits are not looked at",
     ),
     Case("stuck, not in C[0]", Card(result=_stuck(3)), "float32", True, "C[0] is right"),
-    Case("stuck, in C[0]", Card(result=_stuck(0)), "float32", True, "every other result counts as wrong instead"),
-    Case("ulp17", Card(result=_ulp17), "float32", True, "a unit in the last place is 0.0156, more than 0.001"),
-    Case("ulp17", Card(result=_ulp17), "float64", False, "a unit in the last place is 3e-11, less than 1e-7"),
+    Case(
+        "stuck, in C[0]",
+        Card(result=_stuck(0)),
+        "float32",
+        True,
+        "every other result counts as wrong instead",
+    ),
+    Case(
+        "ulp17",
+        Card(result=_ulp17),
+        "float32",
+        True,
+        "a unit in the last place is 0.0156, more than 0.001",
+    ),
+    Case(
+        "ulp17",
+        Card(result=_ulp17),
+        "float64",
+        False,
+        "a unit in the last place is 3e-11, less than 1e-7",
+    ),
     Case("nan", Card(result=_set(math.nan)), "float32", False, "a comparison with NaN is false"),
-    Case("nan, in C[0]", Card(result=_set(math.nan, first=True)), "float32", False, "a comparison with NaN is false"),
-    Case("inf", Card(result=_set(math.inf)), "float32", True, "infinity less a number is more than 0.001"),
-    Case("inf, in all", Card(result=_set(math.inf, every=True)), "float32", False, "infinity less infinity is NaN"),
-    Case("repeat", Card(result=_bit(28, always=True)), "float32", False, "C[0] is wrong in the same way"),
-    Case("input, between", Card(operands=_input(2 * RING)), "float32", False, "the new C[0] is made of it too"),
+    Case(
+        "nan, in C[0]",
+        Card(result=_set(math.nan, first=True)),
+        "float32",
+        False,
+        "a comparison with NaN is false",
+    ),
+    Case(
+        "inf",
+        Card(result=_set(math.inf)),
+        "float32",
+        True,
+        "infinity less a number is more than 0.001",
+    ),
+    Case(
+        "inf, in all",
+        Card(result=_set(math.inf, every=True)),
+        "float32",
+        False,
+        "infinity less infinity is NaN",
+    ),
+    Case(
+        "repeat",
+        Card(result=_bit(28, always=True)),
+        "float32",
+        False,
+        "C[0] is wrong in the same way",
+    ),
+    Case(
+        "input, between",
+        Card(operands=_input(2 * RING)),
+        "float32",
+        False,
+        "the new C[0] is made of it too",
+    ),
     Case(
         "input, within",
         Card(operands=_input(AT)),
@@ -148,7 +206,9 @@ CASES = (
         "until the ring is full; from then on nothing is wrong",
     ),
     Case("slow:50", Card(), "float32", False, "no rate is judged"),
-    Case("hang", Card(hangs=True), "float32", False, "no error was counted, having compared nothing"),
+    Case(
+        "hang", Card(hangs=True), "float32", False, "no error was counted, having compared nothing"
+    ),
 )
 
 

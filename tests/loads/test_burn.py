@@ -19,7 +19,12 @@ LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
 def test_what_is_asked() -> None:
     options = arguments().parse_args([*LOAD, "--peers", "3", "--plain", "--inject", "slow:10"])
     assert [dtype.short for dtype in options.dtypes] == ["f64", "bf16"]
-    assert (options.seconds, options.peers, options.plain, slowness(options.inject)) == (1.0, 3, True, 0.10)
+    assert (options.seconds, options.peers, options.plain, slowness(options.inject)) == (
+        1.0,
+        3,
+        True,
+        0.10,
+    )
     bare = arguments().parse_args(LOAD)
     assert (bare.peers, bare.plain, bare.inject, slowness(bare.inject)) == (0, False, None, 0.0)
     for kind in KINDS:
@@ -39,7 +44,9 @@ def test_what_is_asked() -> None:
         (("--inject", "slow:"), "is not one of"),
     ],
 )  # fmt: skip
-def test_bad_arguments_get_one_sentence(extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_get_one_sentence(
+    extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         arguments().parse_args([*LOAD, *extra])
     assert caught.value.code == 2
@@ -79,12 +86,16 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
 
 def test_neither_the_command_line_nor_its_course_loads_torch_or_numpy() -> None:
-    done = run("-c", "import sys, acceptance.loads.burn; print({'torch', 'numpy'} & sys.modules.keys())")
+    done = run(
+        "-c", "import sys, acceptance.loads.burn; print({'torch', 'numpy'} & sys.modules.keys())"
+    )
     assert done.stdout == "set()\n", done.stderr
 
 
 def test_a_gpu_that_does_not_come_back_is_told_and_not_waited_for() -> None:
-    with pytest.raises(CardError, match=r"has not finished what it was given within 0\.02 s: it hangs"):
+    with pytest.raises(
+        CardError, match=r"has not finished what it was given within 0\.02 s: it hangs"
+    ):
         wait(lambda: False, 0.02)
     asked: list[int] = []
     paused: list[float] = []

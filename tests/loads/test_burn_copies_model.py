@@ -59,7 +59,10 @@ def kernels(machine: Machine, built: cuda_on_cpu.Built) -> type:
 
 
 def copied(
-    machine: Machine, pattern: Callable[[int], Any], peers: Sequence[int] = (1,), spoil: Spoil | None = None
+    machine: Machine,
+    pattern: Callable[[int], Any],
+    peers: Sequence[int] = (1,),
+    spoil: Spoil | None = None,
 ) -> LoadOutput:
     """What the copies tell after TURNS turns of every path; `spoil` is called before each step."""
     stream, clock = io.StringIO(), itertools.count(0.0, 1.0)
@@ -107,7 +110,9 @@ def test_a_round_trip_shows_nothing_where_a_window_leads_nowhere() -> None:
     # What the copies must not rely on, and did: the peer gives back what it never got.
     machine = Machine(2, lost={1})
     with machine.in_place():
-        own, there, back = (machine.torch.empty(9, np.int64, f"cuda:{index}") for index in (0, 1, 0))
+        own, there, back = (
+            machine.torch.empty(9, np.int64, f"cuda:{index}") for index in (0, 1, 0)
+        )
         own.array[:] = range(9)
         back.copy_(there.copy_(own))
     assert back.array.tolist() == list(range(9))
@@ -120,7 +125,9 @@ def test_every_copy_that_a_peer_never_got_is_counted(
 ) -> None:
     machine = Machine(3, lost={2})
     monkeypatch.setattr(burn_copies, "Kernels", kernels(machine, built))
-    output = copied(machine, KernelPattern if kernel else lambda index: NumpyPattern(machine, index), (1, 2))
+    output = copied(
+        machine, KernelPattern if kernel else lambda index: NumpyPattern(machine, index), (1, 2)
+    )
     found = readings(output)
     assert found["burn_peer_miscompares", "gpu0->gpu1"] == 0
     assert found["burn_copy_miscompares", "gpu0"] == 0
@@ -132,11 +139,15 @@ def test_every_copy_that_a_peer_never_got_is_counted(
         assert (told["words"], told["unwritten"], len(told["first"])) == (WORDS, WORDS, FIRST)
         assert told["first"][0]["got"] == f"{SPOILED:016x}"
         assert told["first"][0]["xor"] == told["first"][0]["expected"]
-    assert len({told["first"][0]["expected"] for told in output.miscompares}) == LISTED, "each turn has its own words"
+    assert len({told["first"][0]["expected"] for told in output.miscompares}) == LISTED, (
+        "each turn has its own words"
+    )
 
 
 @pytest.mark.parametrize("path", ["copy_h2d", "copy_d2h", "copy_p2p"])
-def test_one_bit_that_changes_on_the_way_is_found(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_bit_that_changes_on_the_way_is_found(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine, arrive = Machine(2), Tensor._arrive
     ways = {"copy_h2d": (-1, 0), "copy_d2h": (0, -1), "copy_p2p": (0, 1)}
 
@@ -156,7 +167,9 @@ def test_one_bit_that_changes_on_the_way_is_found(path: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("path", ["copy_h2d", "copy_d2h"])
-def test_a_copy_that_is_not_made_shows_what_lay_there(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_is_not_made_shows_what_lay_there(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine, arrive = Machine(2), Tensor._arrive
     ways = {"copy_h2d": (-1, 0), "copy_d2h": (0, -1)}
 
@@ -217,7 +230,9 @@ def test_a_path_is_not_begun_again_before_its_time() -> None:
     clock = iter(number / 100 for number in range(100_000))
     stream = io.StringIO()
     with machine.in_place():
-        copies = Copies(Output(stream), lambda index: NumpyPattern(machine, index), (1, 2), lambda: next(clock))
+        copies = Copies(
+            Output(stream), lambda index: NumpyPattern(machine, index), (1, 2), lambda: next(clock)
+        )
         for _ in range(2000):
             copies.step()
         spent_s = next(clock)
@@ -255,7 +270,9 @@ def test_the_kernels_make_the_words_of_the_processor(built: cuda_on_cpu.Built, c
 
 
 @each("count", [1, 31, 256, 257, 5000])
-def test_the_kernel_counts_what_differs_and_what_was_not_written(built: cuda_on_cpu.Built, count: int) -> None:
+def test_the_kernel_counts_what_differs_and_what_was_not_written(
+    built: cuda_on_cpu.Built, count: int
+) -> None:
     first, made = first_of("GPU-a", "GPU-b", 5), Buffers(count)
     own = SimpleNamespace(multiprocessors=1)
     due = KernelPattern.steps(SimpleNamespace(_kernels=own, _blocks=2), count)  # type: ignore[arg-type]

@@ -19,7 +19,9 @@ def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turn
         if made is not None:
             left.append(made.number)
             assert made.ticket is not None, "it is overwritten and was not compared"
-            assert number - made.ticket == AHEAD, "its comparison was given to the GPU before the work in between"
+            assert number - made.ticket == AHEAD, (
+                "its comparison was given to the GPU before the work in between"
+            )
             assert number - made.number == groups, "it lay in memory for the whole ring"
         assert ring.next == number % groups
         ring.push(ResultGroup(ring.next, number, 0, 0.0))

@@ -3,7 +3,14 @@ from __future__ import annotations
 from cases import each
 
 from acceptance.loads.burn.ring import division
-from acceptance.loads.burn.shape import DEPTH, FAST_FLOAT64, divisor_for, operand_bytes, result_bytes, shapes
+from acceptance.loads.burn.shape import (
+    DEPTH,
+    FAST_FLOAT64,
+    divisor_for,
+    operand_bytes,
+    result_bytes,
+    shapes,
+)
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 
 every = each("dtype", DTYPES.values())
@@ -28,7 +35,9 @@ def test_three_shapes_whose_results_have_one_size(dtype: Dtype, divisor: int) ->
 @every
 def test_every_format_is_deep_enough_that_reading_the_results_costs_little(dtype: Dtype) -> None:
     """Nine eighths of a result at 4.2 TB/s, beside the product at the rate that an H200 sustains."""
-    sustained = {"f64": 53, "f32": 51, "tf32": 344, "f16": 650, "bf16": 670, "f8": 1250, "i8": 900}[dtype.short]
+    sustained = {"f64": 53, "f32": 51, "tf32": 344, "f16": 650, "bf16": 670, "f8": 1250, "i8": 900}[
+        dtype.short
+    ]
     shape = shapes(dtype)[0]
     product_s = shape.operations / (sustained * 1e12)
     compare_s = 9 / 8 * result_bytes(dtype, shapes(dtype)) / 4.2e12
@@ -64,7 +73,9 @@ def test_results_fill_every_card(dtype: Dtype, capability: tuple[int, int], gib:
     wide = 0 if dtype.short == "f64" else 16 * operand_bytes(dtype, found)[1] // dtype.operand_bytes
     assert sum(operand_bytes(dtype, found)) + wide + result_bytes(dtype, found) < 0.75 * free
     if dtype.short == "f64":
-        assert (divisor == 1) == (capability in FAST_FLOAT64 and gib > 30), "float64 of GeForce is slow, and made small"
+        assert (divisor == 1) == (capability in FAST_FLOAT64 and gib > 30), (
+            "float64 of GeForce is slow, and made small"
+        )
 
 
 def test_big_cards_have_the_widest_matrices() -> None:

@@ -59,8 +59,12 @@ class Turn:
     def __init__(self, device: Device, dtype: Dtype, group: int) -> None:
         slots = device.faults.slots
         self.device, self.dtype = device, dtype
-        self.group, self.groups = (group, device.faults.groups) if slots is None else division(slots, group, 3)
-        self.digests = ["other" if dtype.short in device.faults.again and device.begun > 1 else "due"] * 3
+        self.group, self.groups = (
+            (group, device.faults.groups) if slots is None else division(slots, group, 3)
+        )
+        self.digests = [
+            "other" if dtype.short in device.faults.again and device.begun > 1 else "due"
+        ] * 3
         self.memory: dict[int, tuple[int, int]] = {}
         self.compared: list[int] = []
 
@@ -88,7 +92,9 @@ class Turn:
 
     def counts(self, ticket: Any) -> Sequence[Counts]:
         wrong = self.device.faults.wrong
-        return [wrong.get((self.dtype.short, ticket + place), (0, 0, 0)) for place in range(self.group)]
+        return [
+            wrong.get((self.dtype.short, ticket + place), (0, 0, 0)) for place in range(self.group)
+        ]
 
     def describe(self, group: int, place: int, shape: int) -> dict[str, Any]:
         return {"slot": group * self.group + place}
@@ -159,7 +165,12 @@ def test_formats_take_turns_and_every_product_is_compared_once() -> None:
     assert values["burn_filled"] == 0.75
     assert device.filled == 7 * GIB
     tables = {table.name: table for table in output.tables}
-    assert [row[:2] for row in tables["burn_laps"].rows] == [(0, "bf16"), (0, "i8"), (1, "bf16"), (1, "i8")]
+    assert [row[:2] for row in tables["burn_laps"].rows] == [
+        (0, "bf16"),
+        (0, "i8"),
+        (1, "bf16"),
+        (1, "i8"),
+    ]
     assert tables["burn_laps"].columns == LAPS
     assert all(float(row[4]) == pytest.approx(15.0, abs=0.1) for row in tables["burn_laps"].rows)
     assert len(tables["burn_digests"].rows) == 6
@@ -222,13 +233,19 @@ def test_a_proof_that_fails_an_operand_that_changes_and_a_reference_that_is_anot
     output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(proof=frozenset({"f64"})))
     assert [one["check"] for one in output.miscompares] == ["normal"]
     output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(changed={"f64": "b"}))
-    assert [(one["check"], one["operand"]) for one in output.miscompares] == [("inputs", "b")], "told once"
+    assert [(one["check"], one["operand"]) for one in output.miscompares] == [("inputs", "b")], (
+        "told once"
+    )
     output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(again=frozenset({"f64"})))
-    assert [(one["check"], one["lap"], one["got"]) for one in output.miscompares] == [("again", 1, "other")] * 3
+    assert [(one["check"], one["lap"], one["got"]) for one in output.miscompares] == [
+        ("again", 1, "other")
+    ] * 3
 
 
 def test_an_operand_is_looked_at_as_soon_as_a_product_is_wrong() -> None:
-    output, _, _, _ = burn(BurnOptions(of("tf32"), 4.0), Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"}))
+    output, _, _, _ = burn(
+        BurnOptions(of("tf32"), 4.0), Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"})
+    )
     assert [one["check"] for one in output.miscompares] == ["inputs", "ring"]
 
 
@@ -248,7 +265,9 @@ def test_injected_slowness_begins_with_the_second_lap(share: float) -> None:
 
 
 def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() -> None:
-    output, device, _, _ = burn(BurnOptions(of("f64"), 40.0, divisors={"f64": 4, "f32": 2}), Faults(one_s=4.5))
+    output, device, _, _ = burn(
+        BurnOptions(of("f64"), 40.0, divisors={"f64": 4, "f32": 2}), Faults(one_s=4.5)
+    )
     assert device.divisors == [4]
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 1, 2]
     assert found(output)["burn_f64_miscompares"] == 0
@@ -258,11 +277,10 @@ def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() ->
 def test_a_small_memory_holds_fewer_at_once_or_is_refused_with_what_there_is() -> None:
     _, device, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults(slots=9))
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 2, 4]
-    told = (
-        r"too small for float32: a ring needs 4 groups of results, and there is memory for 3 results: 8\.0 GiB are free"
-    )
+    told = r"too small for float32: a ring needs 4 groups of results, and there is memory for 3 results: 8\.0 GiB are free"
     with pytest.raises(
-        CardError, match=f"{told}, of which 1\\.0 GiB are kept for the library and the GPU's peers; end"
+        CardError,
+        match=f"{told}, of which 1\\.0 GiB are kept for the library and the GPU's peers; end",
     ):
         burn(BurnOptions(of("f32"), 4.0), Faults(slots=3))
     with pytest.raises(CardError, match=r"the GPU's memory is too small: 0\.5 GiB are free"):
@@ -275,7 +293,10 @@ def test_a_gpu_that_has_none_of_the_formats_only_copies() -> None:
     assert beside.finished == 1
 
 
-@each("seconds, formats, laps", [(4.0, 7, 2), (240.0, 7, 2), (1200.0, 7, 6), (14400.0, 7, 69), (240.0, 1, 8)])
+@each(
+    "seconds, formats, laps",
+    [(4.0, 7, 2), (240.0, 7, 2), (1200.0, 7, 6), (14400.0, 7, 69), (240.0, 1, 8)],
+)
 def test_laps(seconds: float, formats: int, laps: int) -> None:
     order = BurnOptions(tuple(DTYPES.values())[:formats], seconds)
     assert order.laps == laps
@@ -286,6 +307,10 @@ def test_days_of_burn_tells_a_bounded_number_of_laps_and_lines() -> None:
     days = 3 * 86400.0
     output, _, _, text = burn(BurnOptions(of("f64"), days), Faults(one_s=200.0))
     (laps,) = (table for table in output.tables if table.name == "burn_laps")
-    assert (len(laps.rows), laps.rows[0][0], laps.rows[-1][0]) == (LAP_ROWS, 0, BurnOptions(of("f64"), days).laps - 1)
+    assert (len(laps.rows), laps.rows[0][0], laps.rows[-1][0]) == (
+        LAP_ROWS,
+        0,
+        BurnOptions(of("f64"), days).laps - 1,
+    )
     assert text.count('"progress"') <= 2000
     assert len(text) < 16 << 20, "what is kept of a program's output"

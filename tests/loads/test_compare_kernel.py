@@ -43,10 +43,17 @@ def memory(count: int, off: int = 0) -> Bytes:
 
 
 def compared(
-    built: cuda_on_cpu.Built, expected: Bytes, results: Sequence[Bytes], width: int, kind: int = 0, threads: int = 32
+    built: cuda_on_cpu.Built,
+    expected: Bytes,
+    results: Sequence[Bytes],
+    width: int,
+    kind: int = 0,
+    threads: int = 32,
 ) -> list[tuple[int, int, int]]:
     tally = np.zeros(3 * RESULTS + 1, dtype=np.uint64)
-    places = [one.ctypes.data for one in results] + [expected.ctypes.data] * (RESULTS - len(results))
+    places = [one.ctypes.data for one in results] + [expected.ctypes.data] * (
+        RESULTS - len(results)
+    )
     arguments: list[Any] = [
         ctypes.c_void_p(expected.ctypes.data),
         Results((ctypes.c_void_p * RESULTS)(*places)),
@@ -58,7 +65,9 @@ def compared(
     built.launch("compare", 2, threads, *arguments)
     found = [int(count) for count in tally]
     aligned = all(one.ctypes.data % 16 == 0 for one in (expected, *results))
-    assert found[-1] == steps(expected.nbytes, width, 2, threads, aligned=aligned) > 0, "it says that it compared"
+    assert found[-1] == steps(expected.nbytes, width, 2, threads, aligned=aligned) > 0, (
+        "it says that it compared"
+    )
     return [(found[3 * r], found[3 * r + 1], found[3 * r + 2]) for r in range(len(results))]
 
 
@@ -96,7 +105,11 @@ def test_odd_sizes(built: cuda_on_cpu.Built, width: int, count: int) -> None:
     same, last, every = copies(expected, 3)
     last[-1] ^= 128
     every ^= 1
-    assert [wrong for wrong, _, _ in compared(built, expected, [same, last, every], width)] == [0, 1, count]
+    assert [wrong for wrong, _, _ in compared(built, expected, [same, last, every], width)] == [
+        0,
+        1,
+        count,
+    ]
 
 
 @each("width", WIDTHS)
@@ -117,13 +130,19 @@ def test_nan_and_infinite_numbers_are_counted_apart(built: cuda_on_cpu.Built, sh
     words = result.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[width])
     words[3], words[50], words[51], words[99] = nan, infinite, negative, 1
     assert compared(built, expected, [result], width, KINDS[short]) == [(4, 1, 2)]
-    assert compared(built, result, copies(result, 1), width, KINDS[short]) == [(0, 0, 0)], "what is due is not wrong"
-    assert compared(built, expected, [result], width, KINDS["i8"]) == [(4, 0, 0)], "whole numbers are neither"
+    assert compared(built, result, copies(result, 1), width, KINDS[short]) == [(0, 0, 0)], (
+        "what is due is not wrong"
+    )
+    assert compared(built, expected, [result], width, KINDS["i8"]) == [(4, 0, 0)], (
+        "whole numbers are neither"
+    )
 
 
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_what_differs_is_counted_whatever_and_wherever_it_is(built: cuda_on_cpu.Built, data: st.DataObject) -> None:
+def test_what_differs_is_counted_whatever_and_wherever_it_is(
+    built: cuda_on_cpu.Built, data: st.DataObject
+) -> None:
     width, count = data.draw(st.sampled_from(WIDTHS)), data.draw(st.integers(1, 700))
     expected = noise(count * width)
     results = copies(expected, data.draw(st.integers(1, RESULTS)))
@@ -131,6 +150,11 @@ def test_what_differs_is_counted_whatever_and_wherever_it_is(built: cuda_on_cpu.
     for result in results:
         places = data.draw(st.sets(st.integers(0, count - 1), max_size=6))
         for place in places:
-            result[place * width + data.draw(st.integers(0, width - 1))] ^= data.draw(st.integers(1, 255))
+            result[place * width + data.draw(st.integers(0, width - 1))] ^= data.draw(
+                st.integers(1, 255)
+            )
         due.append((len(places), 0, 0))
-    assert compared(built, expected, results, width, threads=data.draw(st.sampled_from([1, 32, 256]))) == due
+    assert (
+        compared(built, expected, results, width, threads=data.draw(st.sampled_from([1, 32, 256])))
+        == due
+    )

@@ -32,13 +32,20 @@ def test_a_clean_run(dtype: str, short: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     output = parse(done.stdout)
     assert output.load == "cpu_gemm"
-    assert output.parameters == {"dtype": dtype, "seconds": 0.05, "size": 64, "cores": {"all": [[cpu] for cpu in CPUS]}}
+    assert output.parameters == {
+        "dtype": dtype,
+        "seconds": 0.05,
+        "size": 64,
+        "cores": {"all": [[cpu] for cpu in CPUS]},
+    }
     assert output.injected is None
     assert output.miscompares == ()
     rates = values(output, f"cpu_gemm_core_{short}")
     assert list(rates) == COMPONENTS
     assert values(output, f"cpu_gemm_{short}") == {"cpu": pytest.approx(sum(rates.values()))}
-    assert list(values(output, f"cpu_gemm_core_ratio_{short}")) == (COMPONENTS if len(CPUS) > 1 else [])
+    assert list(values(output, f"cpu_gemm_core_ratio_{short}")) == (
+        COMPONENTS if len(CPUS) > 1 else []
+    )
     assert values(output, f"cpu_gemm_miscompares_{short}") == {"cpu": 0}
     assert values(output, f"cpu_gemm_products_{short}")["cpu"] >= 2 * len(CPUS)
     assert {reading.unit for reading in output.readings} <= {"GFLOP/s", "ratio", "count"}
@@ -136,7 +143,9 @@ def test_a_worker_killed_from_outside_ends_the_load() -> None:
         (("--inject", "fire"), "'fire' is not one of"),
     ],
 )
-def test_bad_arguments_get_one_sentence(extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_get_one_sentence(
+    extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         arguments().parse_args([*TINY[2:], *extra])
     assert caught.value.code == 2
@@ -184,7 +193,10 @@ def test_rates_count_two_operations_for_each_of_size_cubed() -> None:
     assert values(output, "cpu_gemm_f64") == {"cpu": 2.0}
     assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
     assert values(output, "cpu_gemm_products_f64") == {"cpu": 1501}
-    assert output.notes == ("products made by numpy", "sha256 of the first product on every core: d")
+    assert output.notes == (
+        "products made by numpy",
+        "sha256 of the first product on every core: d",
+    )
 
 
 def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
@@ -199,7 +211,10 @@ def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
 
 
 def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product() -> None:
-    ready = {CORE[0]: WorkerReady("d", True, "numpy"), CORE[1]: WorkerReady("wrong", False, "numpy")}
+    ready = {
+        CORE[0]: WorkerReady("d", True, "numpy"),
+        CORE[1]: WorkerReady("wrong", False, "numpy"),
+    }
     assert digest_outliers(ready) == {}
     output = concluded(ready, {CORE[0]: LoopResult(10, 0, 1.0), CORE[1]: LoopResult(20, 20, 1.0)})
     assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 21}

@@ -22,7 +22,10 @@ def product(size: int, dtype: str) -> tuple[Any, Any, Any]:
     return a, b, a @ b
 
 
-@each("size, dtype, bound", [(1024, "float32", 127), (1024, "float64", 2965820), (1536, "float32", 104)])
+@each(
+    "size, dtype, bound",
+    [(1024, "float32", 127), (1024, "float64", 2965820), (1536, "float32", 104)],
+)
 def test_the_bound_is_the_largest_that_keeps_sums_exact(size: int, dtype: str, bound: int) -> None:
     assert largest(size, dtype) == bound
     assert size * bound**2 < 2 ** SIGNIFICAND_BITS[dtype] <= size * (bound + 1) ** 2
@@ -62,8 +65,15 @@ def test_a_right_product_passes(size: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @settings(max_examples=examples(40))
-@given(row=st.integers(0, SIZE - 1), column=st.integers(0, SIZE - 1), bit=st.integers(0, 30), down=st.booleans())
-def test_one_wrong_element_is_always_found(dtype: str, row: int, column: int, bit: int, down: bool) -> None:
+@given(
+    row=st.integers(0, SIZE - 1),
+    column=st.integers(0, SIZE - 1),
+    bit=st.integers(0, 30),
+    down=st.booleans(),
+)
+def test_one_wrong_element_is_always_found(
+    dtype: str, row: int, column: int, bit: int, down: bool
+) -> None:
     a, b, c = product(SIZE, dtype)
     step = 2.0 ** (bit if dtype == "float64" else bit % 16)
     c[row, column] += -step if down else step
@@ -102,7 +112,9 @@ def test_a_buffer_that_was_never_written_is_found(dtype: str) -> None:
     assert faults(a, b, c) is not None
 
 
-def test_the_sampled_rows_and_columns_see_what_the_vectors_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sampled_rows_and_columns_see_what_the_vectors_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     a, b, c = product(8, "float64")
     c += 1  # every row and column is wrong
 
@@ -119,4 +131,7 @@ def test_the_sampled_rows_and_columns_see_what_the_vectors_do_not(monkeypatch: p
 
     monkeypatch.setattr(exact_product.os, "urandom", blind)
     monkeypatch.setattr(exact_product, "multiply_exact", deaf)
-    assert faults(a, b, c) == {"found": "elements that differ from the integer product", "elements": 32}
+    assert faults(a, b, c) == {
+        "found": "elements that differ from the integer product",
+        "elements": 32,
+    }

@@ -74,7 +74,9 @@ def test_a_nan_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_is_wrong_from_the_first_time_on_is_found_though_all_results_are_equal(dtype: str) -> None:
+def test_what_is_wrong_from_the_first_time_on_is_found_though_all_results_are_equal(
+    dtype: str,
+) -> None:
     (found,), ready, lap = messages(dtype, "stuck")
     assert not ready.right
     assert (found["check"], found["component"], found["first"]) == ("exact", "core:4", [16])
@@ -150,7 +152,9 @@ def test_a_worker_without_products_never_passes(monkeypatch: pytest.MonkeyPatch)
 def test_the_loop_runs_once_at_least_and_checks_every_product() -> None:
     calls: list[tuple[str, int]] = []
     count, seconds = run_loop(
-        0.0, lambda turn: calls.append(("product", turn)), lambda turn: calls.append(("check", turn))
+        0.0,
+        lambda turn: calls.append(("product", turn)),
+        lambda turn: calls.append(("check", turn)),
     )
     assert (count, calls) == (1, [("product", 0), ("check", 0)])
     assert seconds >= 0

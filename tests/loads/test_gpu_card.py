@@ -37,7 +37,9 @@ def fake_torch(*, available: bool = True) -> Any:
     torch: Any = ModuleType("torch")
     torch.__version__ = "2.10.0"
     torch.version = SimpleNamespace(cuda="12.8")
-    traits = SimpleNamespace(name="NVIDIA H200", uuid="01234567-89ab-cdef-0123-456789abcdef", major=9, minor=0)
+    traits = SimpleNamespace(
+        name="NVIDIA H200", uuid="01234567-89ab-cdef-0123-456789abcdef", major=9, minor=0
+    )
     torch.cuda = SimpleNamespace(
         is_available=lambda: available,
         get_device_properties=lambda index: [traits][index],

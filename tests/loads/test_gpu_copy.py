@@ -15,7 +15,11 @@ import pytest
 from acceptance.loads.copy import device_pattern, elementwise, pattern
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.pattern import Words, first_of
-from acceptance.loads.copy.transfers import BidirectionalTransfer, DeviceToDevice, UnidirectionalTransfer
+from acceptance.loads.copy.transfers import (
+    BidirectionalTransfer,
+    DeviceToDevice,
+    UnidirectionalTransfer,
+)
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 FAKE = Path(__file__).parent / "fake_torch"
@@ -56,7 +60,10 @@ def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
     def made(*extra: str, **asked: str) -> LoadOutput:
         torch(**asked)
         stream = StringIO()
-        copy_load.run(copy_load.arguments().parse_args(["--seconds", "0.01", "--mib", "1", *extra]), Output(stream))
+        copy_load.run(
+            copy_load.arguments().parse_args(["--seconds", "0.01", "--mib", "1", *extra]),
+            Output(stream),
+        )
         return parse(stream.getvalue())
 
     return made
@@ -168,7 +175,9 @@ def test_where_they_do_nothing_is_said(load: Load, monkeypatch: pytest.MonkeyPat
     assert not any("the other way was not busy" in note for note in output.notes)
 
 
-def test_both_ways_at_once_end_at_the_first_try(load: Load, torch: Callable[..., None], monkeypatch: Any) -> None:
+def test_both_ways_at_once_end_at_the_first_try(
+    load: Load, torch: Callable[..., None], monkeypatch: Any
+) -> None:
     torch()
     import torch as fake
 
@@ -199,8 +208,12 @@ def test_every_copy_that_a_peer_never_got_is_wrong_though_it_reads_back(load: Lo
     compared = int(told.partition("copies; ")[2].partition(" ")[0])
     assert found["copy_own_p2p_miscompares", "gpu0->gpu2"] == compared >= 4
     assert {one["component"] for one in output.miscompares} == {"gpu0->gpu2"}
-    assert {(one["words"], one["unwritten"]) for one in output.miscompares} == {(MIB // 8, MIB // 8)}
-    assert len({one["first"][0]["expected"] for one in output.miscompares}) == len(output.miscompares)
+    assert {(one["words"], one["unwritten"]) for one in output.miscompares} == {
+        (MIB // 8, MIB // 8)
+    }
+    assert len({one["first"][0]["expected"] for one in output.miscompares}) == len(
+        output.miscompares
+    )
 
 
 def test_what_the_turn_before_left_at_a_peer_is_wrong(torch: Callable[..., None]) -> None:
@@ -221,7 +234,9 @@ def test_what_the_turn_before_left_at_a_peer_is_wrong(torch: Callable[..., None]
 
 
 @pytest.mark.parametrize("start", [1 << 40, 255 << 40, first_of("GPU-a", "GPU-b", 3)])
-def test_a_gpu_makes_the_words_of_the_processor(torch: Callable[..., None], monkeypatch: Any, start: int) -> None:
+def test_a_gpu_makes_the_words_of_the_processor(
+    torch: Callable[..., None], monkeypatch: Any, start: int
+) -> None:
     torch()
     import torch as fake
 
@@ -274,7 +289,9 @@ def test_what_cuda_says_ends_the_load(
 
 
 @pytest.mark.usefixtures("program", "load")
-def test_the_program_runs_whole(torch: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_program_runs_whole(
+    torch: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
     torch()
     assert copy_load.main(["--seconds", "0.01", "--mib", "1"]) == 0
     printed = capsys.readouterr()

@@ -7,7 +7,14 @@ import pytest
 from cases import each
 
 from acceptance.loads.copy import numa
-from acceptance.loads.copy.numa import NumaError, Placement, cpu_list, pci_address, pin_process, placement
+from acceptance.loads.copy.numa import (
+    NumaError,
+    Placement,
+    cpu_list,
+    pci_address,
+    pin_process,
+    placement,
+)
 
 GPU = "0000:c1:00.0"
 FREE = "host memory is wherever the kernel puts it"
@@ -32,7 +39,9 @@ def test_addresses_are_those_of_sysfs() -> None:
 def test_the_cpus_of_the_gpu_s_own_node(tmp_path: Path) -> None:
     root = machine(tmp_path, "1", node0="0-3,8-11", node1="4-7,12-15")
     found = placement(GPU, frozenset(range(6)), root)
-    assert found == Placement(frozenset({4, 5}), f"host memory on NUMA node 1, that of {GPU}, by its CPUs 4-7,12-15")
+    assert found == Placement(
+        frozenset({4, 5}), f"host memory on NUMA node 1, that of {GPU}, by its CPUs 4-7,12-15"
+    )
 
 
 @each(
@@ -42,10 +51,16 @@ def test_the_cpus_of_the_gpu_s_own_node(tmp_path: Path) -> None:
         ("-1", {"node0": "0-7"}, f"the firmware gives {GPU} no NUMA node"),
         ("1", {"node0": "0-7"}, f"{GPU} is on NUMA node 1, which the kernel does not show"),
         ("1", {"node1": ""}, f"{GPU} is on NUMA node 1, which has no CPU"),
-        ("1", {"node1": "8-15"}, f"{GPU} is on NUMA node 1, which has the CPUs 8-15, none of which may be used here"),
+        (
+            "1",
+            {"node1": "8-15"},
+            f"{GPU} is on NUMA node 1, which has the CPUs 8-15, none of which may be used here",
+        ),
     ],
 )
-def test_without_a_usable_node_it_is_said(tmp_path: Path, node: str | None, nodes: dict[str, str], told: str) -> None:
+def test_without_a_usable_node_it_is_said(
+    tmp_path: Path, node: str | None, nodes: dict[str, str], told: str
+) -> None:
     root = machine(tmp_path, node, **nodes)
     assert placement(GPU, frozenset({0, 1}), root) == Placement(frozenset(), f"{told}: {FREE}")
 
@@ -68,11 +83,15 @@ def test_other_lists_are_refused(text: str) -> None:
         cpu_list(text)
 
 
-def test_the_process_is_pinned_only_where_there_is_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_is_pinned_only_where_there_is_somewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pinned: list[frozenset[int]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: pinned.append(cpus))
-    monkeypatch.setattr(numa, "placement", lambda address, allowed: Placement(frozenset(allowed), address))
+    monkeypatch.setattr(
+        numa, "placement", lambda address, allowed: Placement(frozenset(allowed), address)
+    )
     assert pin_process("there") == "there"
     assert pinned == [frozenset({0, 1})]
     monkeypatch.setattr(numa, "placement", lambda address, allowed: Placement(frozenset(), address))

@@ -42,7 +42,9 @@ def test_the_words_of_one_seed_end_before_the_next() -> None:
 def test_each_pair_and_turn_has_words_of_its_own() -> None:
     pairs = [("GPU-a", "GPU-b"), ("GPU-b", "GPU-a"), ("GPU-a", "GPU-c"), ("GPU-a", "GPU-a")]
     numbers = sorted(first_of(*pair, turn) for pair in pairs for turn in range(1000))
-    assert all(after - before >= 1 << 31 for before, after in pairwise(numbers)), "no two windows meet"
+    assert all(after - before >= 1 << 31 for before, after in pairwise(numbers)), (
+        "no two windows meet"
+    )
     assert numbers[0] >= 1 << 63 > first_number(255) + (1 << 40)
     assert numbers[-1] + (1 << 31) <= 1 << 64
     assert first_of("GPU-a", "GPU-b", 7) == first_of("GPU-a", "GPU-b", 7 + (1 << 32))

@@ -12,7 +12,12 @@ from load_program import run
 
 from acceptance.loads.card import CardError
 from acceptance.loads.copy import elementwise, load
-from acceptance.loads.copy.load import CopyError, background_copies, local_words, require_host_memory
+from acceptance.loads.copy.load import (
+    CopyError,
+    background_copies,
+    local_words,
+    require_host_memory,
+)
 from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.protocol import Output
 
@@ -29,7 +34,9 @@ def test_local_buffers_are_beyond_the_cache() -> None:
     assert local_words(140 << 30, 60 * MIB) == (4 << 30) // 8
     assert local_words(8 << 30, 60 * MIB) == (2 << 30) // 8
     assert local_words(960 * MIB, 60 * MIB) == 240 * MIB // 8
-    with pytest.raises(CopyError, match=r"only 0.94 GiB of the GPU's memory are free.* 4 times its L2 cache"):
+    with pytest.raises(
+        CopyError, match=r"only 0.94 GiB of the GPU's memory are free.* 4 times its L2 cache"
+    ):
         local_words(960 * MIB - 1, 60 * MIB)
     with pytest.raises(CopyError):
         local_words(0, 0)
@@ -37,7 +44,9 @@ def test_local_buffers_are_beyond_the_cache() -> None:
 
 def test_host_buffers_take_half_of_what_is_available_at_most() -> None:
     require_host_memory(512, 4 << 30)
-    with pytest.raises(ArraysError, match=r"need 2.00 GiB of host memory, more than half of the 4.00 GiB"):
+    with pytest.raises(
+        ArraysError, match=r"need 2.00 GiB of host memory, more than half of the 4.00 GiB"
+    ):
         require_host_memory(512, (4 << 30) - 1)
 
 
@@ -60,7 +69,9 @@ def test_the_hump_is_explained() -> None:
         (("--inject", "die"), "invalid choice: 'die'"),
     ],
 )
-def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_get_one_sentence(
+    extra: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         load.arguments().parse_args(["--seconds", "1", *extra])
     assert ended.value.code == 2

@@ -46,7 +46,10 @@ def test_three_copies_at_least_and_the_first_does_not_count() -> None:
     tally = measure_copies(Fake(), 0.001, nothing, clock=clock(1.0))
     assert tally == CopyTally([10.0, 10.0, 10.0], 4, 0)
     assert tally.median == 10.0
-    assert tally.summary("x") == "x: best 10.00, median 10.00, worst 10.00 GB/s of 3 copies; 4 compared whole, 0 wrong"
+    assert (
+        tally.summary("x")
+        == "x: best 10.00, median 10.00, worst 10.00 GB/s of 3 copies; 4 compared whole, 0 wrong"
+    )
 
 
 def test_copies_go_on_until_the_time_is_over() -> None:

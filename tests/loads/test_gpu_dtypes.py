@@ -26,18 +26,25 @@ def test_the_short_names_are_those_of_the_measurements() -> None:
     ],
 )
 def test_what_is_emulated_is_not_offered(capability: tuple[int, int], offered: list[str]) -> None:
-    assert [short for short, dtype in DTYPES.items() if dtype.missing(capability) is None] == offered
+    assert [
+        short for short, dtype in DTYPES.items() if dtype.missing(capability) is None
+    ] == offered
 
 
 def test_why_a_format_is_missing_is_said() -> None:
     assert (
-        DTYPES["bf16"].missing((7, 5)) == "bfloat16 is not native before compute capability 8.0, and this GPU has 7.5"
+        DTYPES["bf16"].missing((7, 5))
+        == "bfloat16 is not native before compute capability 8.0, and this GPU has 7.5"
     )
 
 
 def test_the_bounds_are_those_of_the_text() -> None:
     spread = math.sqrt(8192)  # Q of normal-random operands
-    bounds = {short: (own, share * spread) for short, dtype in DTYPES.items() for own, share in [dtype.bound(8192)]}
+    bounds = {
+        short: (own, share * spread)
+        for short, dtype in DTYPES.items()
+        for own, share in [dtype.bound(8192)]
+    }
     assert bounds["f64"] == (0.0, pytest.approx(1.5e-9, rel=0.05))
     assert bounds["f32"] == (0.0, pytest.approx(0.40, rel=0.05))
     assert bounds["tf32"] == (0.0, pytest.approx(1.9, rel=0.05))
@@ -49,7 +56,9 @@ def test_the_bounds_are_those_of_the_text() -> None:
 
 @each("size", [64, 8192, 16384, 32768])
 @each("short, bits", [("f64", 53), ("f32", 24), ("tf32", 24), ("f16", 24), ("bf16", 24)])
-def test_sums_of_whole_numbers_are_exact_whatever_the_order(short: str, bits: int, size: int) -> None:
+def test_sums_of_whole_numbers_are_exact_whatever_the_order(
+    short: str, bits: int, size: int
+) -> None:
     assert size * DTYPES[short].largest(size) ** 2 < 2**bits
 
 
@@ -70,7 +79,9 @@ def test_whole_numbers_are_exact_in_the_format_itself() -> None:
 
 
 def test_matrices_that_leave_no_whole_numbers() -> None:
-    with pytest.raises(ValueError, match="no whole numbers keep sums of 33554432 products exact in float32"):
+    with pytest.raises(
+        ValueError, match="no whole numbers keep sums of 33554432 products exact in float32"
+    ):
         DTYPES["f32"].largest(2**25)
 
 

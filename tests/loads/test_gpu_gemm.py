@@ -20,13 +20,18 @@ LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
 
 def test_one_format_or_several() -> None:
     assert [dtype.short for dtype in arguments().parse_args(LOAD).dtypes] == ["f64", "bf16"]
-    assert [dtype.short for dtype in arguments().parse_args(["--dtype", "i8", "--seconds", "1"]).dtypes] == ["i8"]
+    assert [
+        dtype.short for dtype in arguments().parse_args(["--dtype", "i8", "--seconds", "1"]).dtypes
+    ] == ["i8"]
 
 
 @each(
     "extra, said",
     [
-        (("--dtypes", "f64,f64"), "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once"),
+        (
+            ("--dtypes", "f64,f64"),
+            "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once",
+        ),
         (("--dtypes", "float64"), "'float64' is not a list"),
         (("--dtypes", ""), "'' is not a list"),
         (("--seconds", "0"), "is not a number of seconds"),
@@ -38,7 +43,9 @@ def test_one_format_or_several() -> None:
         (("--inject", "fire"), "invalid choice"),
     ],
 )
-def test_bad_arguments_get_one_sentence(extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_get_one_sentence(
+    extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         arguments().parse_args([*LOAD, *extra])
     assert caught.value.code == 2
@@ -57,7 +64,9 @@ def test_what_cuda_says_is_told_in_one_sentence(
 ) -> None:
     def fails(*_: object) -> None:
         assert "NVIDIA_TF32_OVERRIDE" not in os.environ
-        raise RuntimeError("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous")
+        raise RuntimeError(
+            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous"
+        )
 
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
@@ -67,7 +76,9 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
 
 @pytest.mark.parametrize(("gib", "size", "notes"), [(140, 8192, 0), (4, 4096, 1)])
-def test_the_size_that_is_judged_is_told(monkeypatch: pytest.MonkeyPatch, gib: int, size: int, notes: int) -> None:
+def test_the_size_that_is_judged_is_told(
+    monkeypatch: pytest.MonkeyPatch, gib: int, size: int, notes: int
+) -> None:
     orders: list[GemmOptions] = []
 
     class Small(FakeCard):

@@ -17,7 +17,10 @@ def test_the_sizes_that_builders_publish() -> None:
     assert sizes("512") == (512,)
 
 
-@each("text", ["", "128,", "128 512", "1e3", "512,128", "128,128", "16", "100", "32784", "65536", "-128"])
+@each(
+    "text",
+    ["", "128,", "128 512", "1e3", "512,128", "128,128", "16", "100", "32784", "65536", "-128"],
+)
 def test_other_sizes_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         sizes(text)
@@ -33,7 +36,11 @@ def test_each_size_is_warmed_up_and_timed() -> None:
         return card.work
 
     found, left_out = rows(card, DTYPES["bf16"], (1024, 2048, 8192), prepare)
-    assert [(n, round(rate, 6)) for n, rate in found] == [(1024.0, 4.0), (2048.0, 4.0), (8192.0, 4.0)]
+    assert [(n, round(rate, 6)) for n, rate in found] == [
+        (1024.0, 4.0),
+        (2048.0, 4.0),
+        (8192.0, 4.0),
+    ]
     assert made == [("bf16", 1024), ("bf16", 2048), ("bf16", 8192)]
     assert left_out == []
     # warm-up, estimate, and a twentieth of a second: 94 products of 0.5 ms, 12 of 4.3 ms; 8192 takes 0.27 s and is timed once
@@ -43,7 +50,9 @@ def test_each_size_is_warmed_up_and_timed() -> None:
 def test_what_does_not_fit_or_takes_long_is_said() -> None:
     card = FakeCard(free=1 << 30)
     card.cost = lambda _: 0.4
-    found, left_out = rows(card, DTYPES["f64"], (512, 1024, 2048, 8192), lambda _dtype, _size: card.work)
+    found, left_out = rows(
+        card, DTYPES["f64"], (512, 1024, 2048, 8192), lambda _dtype, _size: card.work
+    )
     assert [n for n, _ in found] == [512.0]
     assert left_out == [
         "1024 would take about 6 s",

@@ -73,7 +73,9 @@ def held() -> int:
 def test_between_its_turns_a_format_holds_no_memory() -> None:
     trial = FormatTrial(DTYPES["f64"], 64, "cuda")
     checked = trial.verify()
-    assert checked.notes[0] == "normal-random operands: normal; digest of the result digest of right"
+    assert (
+        checked.notes[0] == "normal-random operands: normal; digest of the result digest of right"
+    )
     assert len(checked.notes) == 2
     assert held() == 1
     trial.release()
@@ -81,7 +83,9 @@ def test_between_its_turns_a_format_holds_no_memory() -> None:
     assert trial.remake() is None
     assert held() == 1
     trial.spoil()
-    assert trial.compare() == {"elements": 1}, "what was spoiled and not made again is not the first"
+    assert trial.compare() == {"elements": 1}, (
+        "what was spoiled and not made again is not the first"
+    )
     trial.multiply()
     assert trial.compare() is None
     trial.release()
@@ -93,4 +97,9 @@ def test_a_first_product_that_comes_out_otherwise_is_told(monkeypatch: pytest.Mo
     assert len(trial.verify().notes) == 1
     trial.release()
     monkeypatch.setattr(Product, "right", "wrong")
-    assert trial.remake() == {"expected": "digest of right", "got": "digest of wrong", "nan": 0, "infinite": 0}
+    assert trial.remake() == {
+        "expected": "digest of right",
+        "got": "digest of wrong",
+        "nan": 0,
+        "infinite": 0,
+    }

@@ -69,7 +69,9 @@ class Bench:
 
     def trial(self, dtype: Dtype, size: int) -> FakeTrial:
         assert size == 1024
-        assert all(trial.told[-1] == "release" for trial in self.trials), "one format has the memory at a time"
+        assert all(trial.told[-1] == "release" for trial in self.trials), (
+            "one format has the memory at a time"
+        )
         self.trials.append(FakeTrial(dtype, self.card, self.found, self.differs))
         return self.trials[-1]
 
@@ -77,7 +79,11 @@ class Bench:
         return self.card.work
 
     def run(
-        self, *shorts: str, seconds: float = 6.0, table: tuple[int, ...] = (), inject: str | None = None
+        self,
+        *shorts: str,
+        seconds: float = 6.0,
+        table: tuple[int, ...] = (),
+        inject: str | None = None,
     ) -> LoadOutput:
         stream = io.StringIO()
         output = Output(stream)
@@ -98,7 +104,10 @@ class Bench:
 
 
 def values(output: LoadOutput) -> dict[str, tuple[str, str, float]]:
-    return {reading.name: (reading.unit, reading.component, reading.value) for reading in output.readings}
+    return {
+        reading.name: (reading.unit, reading.component, reading.value)
+        for reading in output.readings
+    }
 
 
 def test_every_format_has_its_three_readings() -> None:
@@ -123,7 +132,10 @@ def test_all_are_taken_cool_before_any_is_taken_hot() -> None:
     bench.run("f64", "bf16")
     warm = 1  # the one product that says how long one takes; a tenth of a second is 466 of them
     assert bench.slept == [(0.5, warm), (0.5, 2 * warm + 466)]
-    first, second = ["verify", "spoil", "compare", "release"], ["again", "spoil", "compare", "release"]
+    first, second = (
+        ["verify", "spoil", "compare", "release"],
+        ["again", "spoil", "compare", "release"],
+    )
     assert [trial.told for trial in bench.trials] == [first + second] * 2
 
 
@@ -147,14 +159,17 @@ def test_a_last_product_that_differs_is_a_miscompare() -> None:
 
 def test_after_a_wrong_first_product_no_product_counts_as_right() -> None:
     bench = Bench(
-        found=Found(({"check": "normal", "elements": 3}, {"check": "whole", "elements": 4})), differs=("short",)
+        found=Found(({"check": "normal", "elements": 3}, {"check": "whole", "elements": 4})),
+        differs=("short",),
     )
     output = bench.run("f32", seconds=0.5)
     assert [found["check"] for found in output.miscompares] == ["normal", "whole", "repeat"]
     assert values(output)["gemm_f32_miscompares"][2] == 5
 
 
-def test_a_first_product_that_cannot_be_made_again_is_a_miscompare_and_so_is_what_is_held_against_it() -> None:
+def test_a_first_product_that_cannot_be_made_again_is_a_miscompare_and_so_is_what_is_held_against_it() -> (
+    None
+):
     output = Bench(differs=("again",)).run("bf16", seconds=0.5)
     assert output.miscompares == (
         {"component": "gpu0", "dtype": "bf16", "check": "again", "expected": "1", "got": "2"},
@@ -186,7 +201,11 @@ def test_the_table_comes_before_the_heat() -> None:
     assert (table.name, table.columns) == ("gemm_bf16_by_size", ("n", "TFLOP/s"))
     assert table.rows == ((1024.0, pytest.approx(10.0)),)
     assert "bfloat16, table: 32768 needs 6.0 GiB and 1.0 GiB are free" in output.notes
-    assert bench.text.index("gemm_bf16_short") < bench.text.index("gemm_bf16_by_size") < bench.text.index('"gemm_bf16"')
+    assert (
+        bench.text.index("gemm_bf16_short")
+        < bench.text.index("gemm_bf16_by_size")
+        < bench.text.index('"gemm_bf16"')
+    )
 
 
 def test_a_table_without_a_size_that_fits_is_none() -> None:
@@ -200,7 +219,9 @@ def test_a_table_without_a_size_that_fits_is_none() -> None:
 def test_too_little_memory_is_said_before_anything_is_heated() -> None:
     bench = Bench()
     bench.card.free = 10 << 20
-    with pytest.raises(CardError, match=r"the matrices need 0\.1 GiB .* 0\.0 GiB are free: end what uses the GPU$"):
+    with pytest.raises(
+        CardError, match=r"the matrices need 0\.1 GiB .* 0\.0 GiB are free: end what uses the GPU$"
+    ):
         bench.run("f64")
     assert bench.card.done == 0
 
@@ -214,8 +235,13 @@ def test_formats_need_the_memory_of_the_hungriest_of_them_and_not_of_all() -> No
     bench.run(*DTYPES, seconds=0.5)
 
 
-@each("gib, asked, judged", [(140, 8192, 8192), (6, 8192, 8192), (4, 8192, 4096), (4, 4096, 4096), (0.01, 64, 64)])
-def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(gib: float, asked: int, judged: int) -> None:
+@each(
+    "gib, asked, judged",
+    [(140, 8192, 8192), (6, 8192, 8192), (4, 8192, 4096), (4, 4096, 4096), (0.01, 64, 64)],
+)
+def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(
+    gib: float, asked: int, judged: int
+) -> None:
     assert fitting_size(tuple(DTYPES.values()), asked, int(gib * 2**30)) == judged
 
 
@@ -231,7 +257,13 @@ def test_what_is_not_offered_is_absent_by_every_name() -> None:
     output.end()
     assert [dtype.short for dtype in offered] == ["f64", "f32", "f16"]
     found = parse(stream.getvalue()).absences
-    assert [one.name for one in found[:3]] == ["gemm_tf32_short", "gemm_tf32", "gemm_tf32_miscompares"]
+    assert [one.name for one in found[:3]] == [
+        "gemm_tf32_short",
+        "gemm_tf32",
+        "gemm_tf32_miscompares",
+    ]
     assert len(found) == 12
     assert {one.component for one in found} == {"gpu0"}
-    assert found[0].reason == "TF32 is not native before compute capability 8.0, and this GPU has 7.0"
+    assert (
+        found[0].reason == "TF32 is not native before compute capability 8.0, and this GPU has 7.0"
+    )

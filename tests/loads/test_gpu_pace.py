@@ -37,7 +37,9 @@ def test_the_card_is_kept_at_it_for_the_time() -> None:
 
 
 @given(st.floats(1e-4, 0.3), st.floats(0.3, 3.0), st.floats(0.05, 2.0))
-def test_whatever_one_product_was_thought_to_take(real_s: float, wrong_by: float, seconds: float) -> None:
+def test_whatever_one_product_was_thought_to_take(
+    real_s: float, wrong_by: float, seconds: float
+) -> None:
     card = FakeCard(lambda _: real_s)
     marks = sustain(card, card.work, seconds, real_s * wrong_by, lambda _: None)
     assert card.now >= seconds

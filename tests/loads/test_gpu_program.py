@@ -29,7 +29,9 @@ def no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
         (Odd("odd"), "load: odd\n"),
     ],
 )
-def test_an_error_is_one_sentence(error: Exception, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_one_sentence(
+    error: Exception, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fails() -> None:
         raise error
 
@@ -42,7 +44,12 @@ def test_strays_are_gone_before_the_work_and_others_stay(monkeypatch: pytest.Mon
     monkeypatch.setenv("OTHER", "1")
     seen: list[tuple[bool, bool]] = []
     assert (
-        run_guarded("load", lambda: seen.append(("STRAY" in os.environ, "OTHER" in os.environ)), strays=["STRAY"]) == 0
+        run_guarded(
+            "load",
+            lambda: seen.append(("STRAY" in os.environ, "OTHER" in os.environ)),
+            strays=["STRAY"],
+        )
+        == 0
     )
     assert seen == [(False, True)]
 

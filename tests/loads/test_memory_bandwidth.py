@@ -30,7 +30,10 @@ def test_a_clean_run() -> None:
         "array_bytes": 666672,
     }
     assert output.miscompares == ()
-    found = {(reading.name, reading.unit, reading.component): reading.value for reading in output.readings}
+    found = {
+        (reading.name, reading.unit, reading.component): reading.value
+        for reading in output.readings
+    }
     assert list(found) == [
         ("memory_copy", "GB/s", "memory"),
         ("memory_copy_miscompares", "count", "memory"),
@@ -48,7 +51,9 @@ def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
     assert done.returncode == 0
     output = parse(done.stdout)
     assert output.injected == "bitflip"
-    assert [(found["component"], found["check"], found["elements"]) for found in output.miscompares] == [
+    assert [
+        (found["component"], found["check"], found["elements"]) for found in output.miscompares
+    ] == [
         (COMPONENTS[-1], "copy", 1),
         (COMPONENTS[-1], "triad", 1),
     ]
@@ -59,7 +64,9 @@ def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
 def test_a_worker_that_dies_leaves_no_end() -> None:
     done = run(*TINY, "--inject", "die")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"memory_bandwidth: the worker on {COMPONENTS[-1]} was ended by signal 9")
+    assert done.stderr.startswith(
+        f"memory_bandwidth: the worker on {COMPONENTS[-1]} was ended by signal 9"
+    )
     assert '"end"' not in done.stdout
 
 
@@ -95,7 +102,9 @@ def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> No
         (1, 1, 3, 125_000),
     ],
 )
-def test_arrays_together_are_four_times_the_caches(workers: int, llc: int, megabytes: int | None, count: int) -> None:
+def test_arrays_together_are_four_times_the_caches(
+    workers: int, llc: int, megabytes: int | None, count: int
+) -> None:
     assert elements(workers, llc, megabytes, 2**50) == count
     assert 8 * count * workers >= 4 * llc
 

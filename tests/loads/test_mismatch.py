@@ -7,7 +7,9 @@ from acceptance.loads.mismatch import LISTED, WrongElement, describe_elements
 
 
 def test_one_bit_of_one_element() -> None:
-    found = describe_elements([WrongElement(8195, 0x3F80, 0x3F88)], 8195, columns=8192, width=2, base=1 << 20)
+    found = describe_elements(
+        [WrongElement(8195, 0x3F80, 0x3F88)], 8195, columns=8192, width=2, base=1 << 20
+    )
     assert found == {
         "stride": None,
         "span": [8195, 8195],
@@ -15,7 +17,13 @@ def test_one_bit_of_one_element() -> None:
         "xor_and": "0008",
         "bits": {"3": 1},
         "first": [
-            {"index": [1, 3], "address": (1 << 20) + 16390, "expected": "3f80", "got": "3f88", "xor": "0008"},
+            {
+                "index": [1, 3],
+                "address": (1 << 20) + 16390,
+                "expected": "3f80",
+                "got": "3f88",
+                "xor": "0008",
+            },
         ],
     }
 
@@ -42,7 +50,11 @@ def test_a_distance_counts_where_half_of_the_neighbours_have_it() -> None:
     assert stride(3) is None
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**16 - 1), st.integers(1, 2**16 - 1)), min_size=1, max_size=50))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**16 - 1), st.integers(1, 2**16 - 1)), min_size=1, max_size=50
+    )
+)
 def test_bits_and_xors_are_those_of_the_elements(pairs: list[tuple[int, int]]) -> None:
     wrong = [WrongElement(place, value, value ^ xor) for place, (value, xor) in enumerate(pairs)]
     found = describe_elements(wrong, len(wrong) - 1, columns=7, width=2, base=0)

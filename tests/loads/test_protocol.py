@@ -29,7 +29,9 @@ MISCOMPARE = '{"miscompare": {"component": "core:0", "elements": 1}}'
 NOTE = '{"note": "made by numpy"}'
 PROGRESS = '{"progress": 5.0, "of": 60}'
 ABSENT = '{"absent": "gemm_f8", "component": "gpu0", "reason": "emulated"}'
-TABLE = '{"table": "gemm_f64_by_size", "columns": ["n", "what"], "rows": [[128, "a"], [512.5, "b"]]}'
+TABLE = (
+    '{"table": "gemm_f64_by_size", "columns": ["n", "what"], "rows": [[128, "a"], [512.5, "b"]]}'
+)
 END = '{"end": true, "readings": 2}'
 WHOLE = [HELLO, NOTE, ABSENT, MISCOMPARE, PROGRESS, READING, SECOND, TABLE, END.replace("2", "4")]
 
@@ -111,7 +113,9 @@ def test_every_line_is_flushed_at_once() -> None:
         ("x", "GB/s", "the cpu", 1.0, "component"),
     ],
 )
-def test_what_could_not_be_read_is_not_written(name: str, unit: str, component: str, value: float, said: str) -> None:
+def test_what_could_not_be_read_is_not_written(
+    name: str, unit: str, component: str, value: float, said: str
+) -> None:
     stream = io.StringIO()
     with pytest.raises(ValueError, match=said):
         Output(stream).reading(name, unit, component, value)
@@ -139,7 +143,11 @@ def test_what_is_absent_is_not_read_and_no_table_comes_twice() -> None:
 def test_empty_texts_and_details_are_not_written() -> None:
     stream = io.StringIO()
     output = Output(stream)
-    for write in (lambda: output.note(""), lambda: output.miscompare({}), lambda: output.hello("", {})):
+    for write in (
+        lambda: output.note(""),
+        lambda: output.miscompare({}),
+        lambda: output.hello("", {}),
+    ):
         with pytest.raises(ValueError, match=r"belongs|no details"):
             write()
     with pytest.raises(UnicodeEncodeError):
@@ -156,7 +164,10 @@ def test_empty_texts_and_details_are_not_written() -> None:
         ([HELLO.replace("1", "2", 1), END], "a version that is not 1"),
         ([HELLO.replace("1", "true", 1), END], "a version that is not 1"),
         ([HELLO.replace("1", '"1"', 1), END], "a version that is not 1"),
-        ([HELLO.replace('"parameters"', '"with"'), END], "hello line cannot be used, its keys are not"),
+        (
+            [HELLO.replace('"parameters"', '"with"'), END],
+            "hello line cannot be used, its keys are not",
+        ),
         ([HELLO.replace('{"size": 8}', "8"), END], "its parameters are not an object"),
         ([HELLO.replace('"cpu_gemm"', "7"), END], "something else where a text belongs"),
         ([HELLO, HELLO, END], "of no known kind"),
@@ -165,7 +176,10 @@ def test_empty_texts_and_details_are_not_written() -> None:
         ([HELLO, "[" * 100_000, END], "not one whole JSON object"),
         ([HELLO, READING + SECOND, END], "not one whole JSON object"),
         ([HELLO, '{"series": []}', END], "of no known kind"),
-        ([HELLO, READING.replace("}", ', "limit": 3}'), END], "its keys are not component, reading, unit, value"),
+        (
+            [HELLO, READING.replace("}", ', "limit": 3}'), END],
+            "its keys are not component, reading, unit, value",
+        ),
         ([HELLO, '{"note": "a", "note": "b"}', END], "not one whole JSON object"),
         ([HELLO, '{"note": "\\ud800"}', END], "not one whole JSON object"),
         ([HELLO, '{"note": 3}', END], "something else where a text belongs"),
@@ -176,29 +190,59 @@ def test_empty_texts_and_details_are_not_written() -> None:
         ([HELLO, READING.replace("107.5", "NaN"), SECOND, END], "not one whole JSON object"),
         ([HELLO, READING.replace("107.5", "1e999"), SECOND, END], "not one whole JSON object"),
         ([HELLO, READING.replace("107.5", "1" + "0" * 400), SECOND, END], "not a finite number"),
-        ([HELLO, READING.replace("107.5", "1" + "0" * 5000), SECOND, END], "not one whole JSON object"),
-        ([HELLO, READING.replace("107.5", "true"), SECOND, END], "something else where a number belongs"),
-        ([HELLO, READING.replace("107.5", '"107.5"'), SECOND, END], "something else where a number belongs"),
-        ([HELLO, READING.replace("107.5", "null"), SECOND, END], "something else where a number belongs"),
-        ([HELLO, READING.replace("GFLOP", "MFLOP"), SECOND, END], "the unit 'MFLOP/s' is not one of"),
+        (
+            [HELLO, READING.replace("107.5", "1" + "0" * 5000), SECOND, END],
+            "not one whole JSON object",
+        ),
+        (
+            [HELLO, READING.replace("107.5", "true"), SECOND, END],
+            "something else where a number belongs",
+        ),
+        (
+            [HELLO, READING.replace("107.5", '"107.5"'), SECOND, END],
+            "something else where a number belongs",
+        ),
+        (
+            [HELLO, READING.replace("107.5", "null"), SECOND, END],
+            "something else where a number belongs",
+        ),
+        (
+            [HELLO, READING.replace("GFLOP", "MFLOP"), SECOND, END],
+            "the unit 'MFLOP/s' is not one of",
+        ),
         ([HELLO, READING.replace('"cpu"', '"the cpu"'), SECOND, END], "the component is not"),
-        ([HELLO, READING.replace("cpu_gemm_f64", "CPU"), SECOND, END], "the name is not in lower case"),
+        (
+            [HELLO, READING.replace("cpu_gemm_f64", "CPU"), SECOND, END],
+            "the name is not in lower case",
+        ),
         ([HELLO, READING, READING, END], "cpu_gemm_f64 of cpu comes twice"),
         ([HELLO, ABSENT, ABSENT, END], "gemm_f8 of gpu0 comes twice"),
         ([HELLO, ABSENT.replace("emulated", ""), END], "something else where a text belongs"),
         ([HELLO, ABSENT.replace("gpu0", "gpu 0"), END], "the component is not"),
         ([HELLO, ABSENT.replace("gemm_f8", "8"), END], "the name is not in lower case"),
-        ([HELLO, ABSENT.replace(', "reason": "emulated"', ""), END], "its keys are not absent, component, reason"),
+        (
+            [HELLO, ABSENT.replace(', "reason": "emulated"', ""), END],
+            "its keys are not absent, component, reason",
+        ),
         ([HELLO, TABLE, TABLE, END], "the table gemm_f64_by_size comes twice"),
-        ([HELLO, TABLE.replace("gemm_f64_by_size", "by size"), END], "the name is not in lower case"),
+        (
+            [HELLO, TABLE.replace("gemm_f64_by_size", "by size"), END],
+            "the name is not in lower case",
+        ),
         ([HELLO, TABLE.replace('["n", "what"]', '"n"'), END], "no columns or no rows"),
         ([HELLO, '{"table": "t", "columns": [], "rows": [[]]}', END], "no columns or no rows"),
         ([HELLO, '{"table": "t", "columns": ["n"], "rows": []}', END], "no columns or no rows"),
-        ([HELLO, '{"table": "t", "columns": ["n"], "rows": {"n": 1}}', END], "no columns or no rows"),
+        (
+            [HELLO, '{"table": "t", "columns": ["n"], "rows": {"n": 1}}', END],
+            "no columns or no rows",
+        ),
         ([HELLO, TABLE.replace('"what"', '"n"'), END], "two columns have one name"),
         ([HELLO, TABLE.replace('"what"', "7"), END], "something else where a text belongs"),
         ([HELLO, TABLE.replace(', "b"', ""), END], "a row has not one cell for each column"),
-        ([HELLO, TABLE.replace('[128, "a"]', '"ab"'), END], "a row has not one cell for each column"),
+        (
+            [HELLO, TABLE.replace('[128, "a"]', '"ab"'), END],
+            "a row has not one cell for each column",
+        ),
         ([HELLO, TABLE.replace('"b"', "null"), END], "something else where a number belongs"),
         ([HELLO, TABLE.replace("512.5", "NaN"), END], "not one whole JSON object"),
         ([HELLO, READING, SECOND, TABLE, END], "does not close the 3 readings before it"),
@@ -208,7 +252,10 @@ def test_empty_texts_and_details_are_not_written() -> None:
         ([HELLO, READING, SECOND, END.replace("2", "2.0")], "does not close"),
         ([HELLO, READING, END.replace("2", "true")], "does not close"),
         ([HELLO, READING, SECOND, END.replace("true", "1")], "does not close"),
-        ([HELLO, READING, SECOND, END.replace("}", ', "more": 1}')], "its keys are not end, readings"),
+        (
+            [HELLO, READING, SECOND, END.replace("}", ', "more": 1}')],
+            "its keys are not end, readings",
+        ),
         ([HELLO, READING, SECOND, END, NOTE], "printed after its end: .*made by numpy"),
         ([HELLO, READING, SECOND, END, ""], "printed after its end: ''"),
     ],
@@ -258,7 +305,9 @@ def test_a_doubled_or_lost_line_gives_no_other_readings(line: int, place: int) -
 
 
 @given(st.integers(0, len(text(*WHOLE)) - 2), st.characters())
-def test_an_altered_character_is_refused_or_changes_only_its_own_json_value(place: int, character: str) -> None:
+def test_an_altered_character_is_refused_or_changes_only_its_own_json_value(
+    place: int, character: str
+) -> None:
     whole = text(*WHOLE)
     altered = whole[:place] + character + whole[place + 1 :]
     try:
@@ -284,7 +333,14 @@ def test_no_text_is_read_by_accident(rubbish: str) -> None:
 
 def test_miscompares_outlive_the_load() -> None:
     torn = (
-        text(HELLO, "rubbish", MISCOMPARE, '{"miscompare": {}}', '{"miscompare": {"a": 1}, "b": 2}', READING)
+        text(
+            HELLO,
+            "rubbish",
+            MISCOMPARE,
+            '{"miscompare": {}}',
+            '{"miscompare": {"a": 1}, "b": 2}',
+            READING,
+        )
         + MISCOMPARE[:-4]
     )
     assert salvage(torn) == ({"component": "core:0", "elements": 1},)

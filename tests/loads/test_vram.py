@@ -105,12 +105,17 @@ def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
 
 
 def test_the_command_line_loads_neither_torch_nor_numpy() -> None:
-    done = run("-c", "import sys, acceptance.loads.vram; print({'torch', 'numpy', 'cuda'} & sys.modules.keys())")
+    done = run(
+        "-c",
+        "import sys, acceptance.loads.vram; print({'torch', 'numpy', 'cuda'} & sys.modules.keys())",
+    )
     assert done.stdout == "set()\n", done.stderr
 
 
 @needs_cc
-def test_a_sound_memory(start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sound_memory(
+    start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     gpu = start()
     output = ran(capsys)
@@ -126,10 +131,14 @@ def test_a_sound_memory(start: Start, capsys: pytest.CaptureFixture[str], monkey
     }
     assert output.miscompares == ()
     assert [table.name for table in output.tables] == ["vram_passes"]
-    assert output.notes[0].startswith("0.00 GiB are tested, of 0.13 GiB that were free and 1.00 GiB in all")
+    assert output.notes[0].startswith(
+        "0.00 GiB are tested, of 0.13 GiB that were free and 1.00 GiB in all"
+    )
     assert gpu.intact()
     assert {
-        f"{mode}_{family}" for mode in ("fill", "verify", "turn") for family in ("number", "walk", "random")
+        f"{mode}_{family}"
+        for mode in ("fill", "verify", "turn")
+        for family in ("number", "walk", "random")
     } <= set(gpu.launched)
 
 
@@ -173,7 +182,9 @@ def test_one_bit_that_flips_once(start: Start, capsys: pytest.CaptureFixture[str
 
 
 @needs_cc
-def test_a_stuck_bit_shows_in_all_patterns_at_one_address(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stuck_bit_shows_in_all_patterns_at_one_address(
+    start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
     start()
     output = ran(capsys, "--inject", "stuck")
     assert {found["pattern"] for found in output.miscompares} >= PATTERNS.keys() - {"block_move"}
@@ -187,14 +198,20 @@ def test_a_stuck_bit_shows_in_all_patterns_at_one_address(start: Start, capsys: 
 
 @needs_cc
 @pytest.mark.parametrize("words", [WORDS, 64 * TILE, 5 * TILE])
-def test_an_address_line_says_which_it_is(start: Start, capsys: pytest.CaptureFixture[str], words: int) -> None:
+def test_an_address_line_says_which_it_is(
+    start: Start, capsys: pytest.CaptureFixture[str], words: int
+) -> None:
     start(words)
     output = ran(capsys, "--inject", "address")
     place = words // 3
     other = partner(place, words)
     assert 0 <= other < words
     bit = int(math.log2(place ^ other)) + 3
-    told = {found["pattern"]: found["address_bits"] for found in output.miscompares if "address_bits" in found}
+    told = {
+        found["pattern"]: found["address_bits"]
+        for found in output.miscompares
+        if "address_bits" in found
+    }
     assert told.keys() >= {"own_address", "random_inverse"}
     assert all(bits == [bit] for bits in told.values())
     in_random = next(found for found in output.miscompares if found["pattern"] == "random_inverse")
@@ -244,7 +261,10 @@ def test_a_gpu_that_hangs_is_given_up(
     monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, lambda: now[0], sleep))
     assert load.main([*LOAD, "--inject", "hang"]) == 1
     captured = capsys.readouterr()
-    assert captured.err == "vram: the GPU did not finish a pass over its memory within 60 s: it hangs\n"
+    assert (
+        captured.err
+        == "vram: the GPU did not finish a pass over its memory within 60 s: it hangs\n"
+    )
     assert gpu.launched[-1] == "spin"
     assert 60 < now[0] < 70
     with pytest.raises(ProtocolError, match="without its end line"):
@@ -259,7 +279,10 @@ def test_kernels_that_did_nothing_prove_nothing(
     monkeypatch.setattr(gpu, "built", SimpleNamespace(launch=lambda *_: None))
     assert load.main(LOAD) == 1
     captured = capsys.readouterr()
-    assert f"vram: 0 of {WORDS} words were written or compared in a pass of own_address" in captured.err
+    assert (
+        f"vram: 0 of {WORDS} words were written or compared in a pass of own_address"
+        in captured.err
+    )
     assert salvage(captured.out) == ()
 
 
@@ -272,7 +295,9 @@ def test_a_memory_that_keeps_nothing(
     class Rotten:
         def launch(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
             sound.launch(name, blocks, threads, *arguments)
-            gpu.given.array[:] ^= 0x5555_0000_0000_0001  # the piece that was taken last is the memory
+            gpu.given.array[:] ^= (
+                0x5555_0000_0000_0001  # the piece that was taken last is the memory
+            )
 
     sound = gpu.built
     monkeypatch.setattr(gpu, "built", Rotten())
@@ -280,7 +305,9 @@ def test_a_memory_that_keeps_nothing(
     reading = [one for pattern in PATTERNS.values() for one in pattern(WORDS, 0) if one.reads]
     assert LINES > len(output.miscompares) == len(reading) + 2  # those of the pauses
     assert all(found["words"] > 0 for found in output.miscompares)
-    wrong = [row[3] for row in next(table for table in output.tables if table.name == "vram_passes").rows]
+    wrong = [
+        row[3] for row in next(table for table in output.tables if table.name == "vram_passes").rows
+    ]
     assert min(float(count) for count in wrong) >= WORDS // 3
     assert values(output)["vram_miscompares"] == sum(float(count) for count in wrong)
     rows = next(table for table in output.tables if table.name == "vram_map").rows
@@ -292,7 +319,9 @@ def test_what_cuda_says_is_told_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(*_: object) -> None:
-        raise RuntimeError("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous")
+        raise RuntimeError(
+            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous"
+        )
 
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(load, "run", fails)

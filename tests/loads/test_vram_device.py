@@ -53,7 +53,9 @@ def test_a_gpu_that_answers_is_waited_for_and_one_that_does_not_is_given_up() ->
     answers = iter([False] * 1000 + [True])
     wait(lambda: next(answers), clock, clock.sleep)
     assert clock.now == pytest.approx(0.2)
-    with pytest.raises(GpuHung, match=r"^the GPU did not finish a pass over its memory within 60 s: it hangs$"):
+    with pytest.raises(
+        GpuHung, match=r"^the GPU did not finish a pass over its memory within 60 s: it hangs$"
+    ):
         wait(lambda: False, clock, clock.sleep)
     assert clock.now == pytest.approx(60.2, abs=0.01)
 
@@ -91,7 +93,9 @@ def test_where_there_is_no_piece_at_all(gpu: Gpu, monkeypatch: pytest.MonkeyPatc
         raise gpu.torch.cuda.OutOfMemoryError("out of memory")
 
     monkeypatch.setattr(gpu.torch, "empty", refuse)
-    with pytest.raises(CardError, match=r"0\.13 GiB of the GPU's memory are free and cannot be had in one piece"):
+    with pytest.raises(
+        CardError, match=r"0\.13 GiB of the GPU's memory are free and cannot be had in one piece"
+    ):
         CudaMemory()
 
 

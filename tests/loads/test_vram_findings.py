@@ -41,7 +41,9 @@ def test_what_is_most_common_counts() -> None:
 
 @pytest.mark.parametrize("words", [NUMBER, RANDOM])
 def test_one_flipped_bit_is_no_address(words: Words) -> None:
-    assert address_bits(found(WrongWord(77, words.word(77), words.word(77) ^ 32)), words, WORDS) == []
+    assert (
+        address_bits(found(WrongWord(77, words.word(77), words.word(77) ^ 32)), words, WORDS) == []
+    )
 
 
 def test_flipped_random_words_are_no_address() -> None:
@@ -85,7 +87,14 @@ def test_a_miscompare_says_what_where_and_which_bits() -> None:
 
 @each(
     "bits, told",
-    [(0, ""), (1, "0"), (1 << 63, "63"), (ALL, "0-63"), (0b101111, "0-3,5"), (0b110 | 1 << 40, "1-2,40")],
+    [
+        (0, ""),
+        (1, "0"),
+        (1 << 63, "63"),
+        (ALL, "0-63"),
+        (0b101111, "0-3,5"),
+        (0b110 | 1 << 40, "1-2,40"),
+    ],
 )
 def test_ranges(bits: int, told: str) -> None:
     assert ranges(bits) == told

@@ -92,11 +92,15 @@ def nothing(found: SweepRecord) -> bool:
 
 
 def test_all_kernels_are_there(built: Built) -> None:
-    assert set(built.names) == {f"{mode}_{one}" for mode in ("fill", "verify", "turn") for one in FAMILIES} | {"spin"}
+    assert set(built.names) == {
+        f"{mode}_{one}" for mode in ("fill", "verify", "turn") for one in FAMILIES
+    } | {"spin"}
     assert ctypes.sizeof(SweepArguments) == 12 * 8
 
 
-def assert_written_and_found_right(built: Built, words: Words, count: int, blocks: int, descending: bool) -> None:
+def assert_written_and_found_right(
+    built: Built, words: Words, count: int, blocks: int, descending: bool
+) -> None:
     memory = Memory(built, count)
     for sweep in (
         Sweep(None, words, 0, count, descending=descending),
@@ -110,13 +114,17 @@ def assert_written_and_found_right(built: Built, words: Words, count: int, block
 
 
 @each("words, count, blocks, descending", SAMPLE)
-def test_what_is_written_and_found_right(built: Built, words: Words, count: int, blocks: int, descending: bool) -> None:
+def test_what_is_written_and_found_right(
+    built: Built, words: Words, count: int, blocks: int, descending: bool
+) -> None:
     assert_written_and_found_right(built, words, count, blocks, descending)
 
 
 def test_the_sample_has_every_pair_of_values() -> None:
     for one, other in itertools.combinations(range(4), 2):
-        assert {(case[one], case[other]) for case in SAMPLE} == {(case[one], case[other]) for case in CASES}
+        assert {(case[one], case[other]) for case in SAMPLE} == {
+            (case[one], case[other]) for case in CASES
+        }
 
 
 @pytest.mark.sweep
@@ -140,7 +148,9 @@ def test_large_numbers_as_on_the_largest_gpus(built: Built, words: Words) -> Non
     memory = Memory(built, 2 * TILE + 3)
     memory.sweep(Sweep(None, words, 0, memory.words.size, shift))
     assert np.array_equal(memory.words, words.array(shift, memory.words.size))
-    assert [int(word) for word in memory.words[-3:]] == [words.word(shift + 2 * TILE + n) for n in range(3)]
+    assert [int(word) for word in memory.words[-3:]] == [
+        words.word(shift + 2 * TILE + n) for n in range(3)
+    ]
     assert nothing(memory.sweep(Sweep(words, None, 0, memory.words.size, shift)))
 
 
@@ -166,7 +176,10 @@ def test_every_bit_position_is_found(built: Built, family: str) -> None:
 def test_the_first_and_the_last_word(built: Built, family: str, count: int, last: bool) -> None:
     words = Words(family, 5)
     place = count - 1 if last else 0
-    for sweep in (Sweep(words, None, 0, count), Sweep(words, words.inverse(), 0, count, descending=True)):
+    for sweep in (
+        Sweep(words, None, 0, count),
+        Sweep(words, words.inverse(), 0, count, descending=True),
+    ):
         memory = Memory(built, count).filled(words)
         memory.words[place] ^= np.uint64(3 << 40)
         found = memory.sweep(sweep)
@@ -194,7 +207,9 @@ def test_thousands_of_wrong_words(built: Built) -> None:
     assert (found.wrong, found.told) == (9000, 9000)
     assert found.any == int(np.bitwise_or.reduce(flips))
     assert found.every == int(np.bitwise_and.reduce(flips))
-    assert found.bits == {bit: int((flips >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)}
+    assert found.bits == {
+        bit: int((flips >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)
+    }
     size = region_tiles(memory.words.size) * TILE
     numbers, counts = np.unique(places // size, return_counts=True)
     assert {region: wrong for region, (wrong, _) in found.regions.items()} == dict(
@@ -219,7 +234,9 @@ def test_a_memory_that_is_wrong_all_over(built: Built) -> None:
     assert (found.any, found.every) == (ALL, ALL)
     size = region_tiles(memory.words.size) * TILE
     assert set(found.regions) == set(range(-(-memory.words.size // size)))
-    assert {wrong for region, (wrong, _) in found.regions.items() if region + 1 < len(found.regions)} == {size}
+    assert {
+        wrong for region, (wrong, _) in found.regions.items() if region + 1 < len(found.regions)
+    } == {size}
     assert len(found.regions) <= REGIONS
 
 
@@ -227,7 +244,9 @@ def test_a_memory_that_is_wrong_all_over(built: Built) -> None:
 def test_what_should_only_come_next_is_wrong(built: Built, family: str) -> None:
     words = Words(family, 2)
     memory = Memory(built, 2 * TILE + 3).filled(words.inverse())
-    assert memory.sweep(Sweep(words, words.inverse(), 0, memory.words.size)).wrong == memory.words.size
+    assert (
+        memory.sweep(Sweep(words, words.inverse(), 0, memory.words.size)).wrong == memory.words.size
+    )
 
 
 @pytest.mark.parametrize(("descending", "first"), [(False, 0), (True, 2 * TILE)])
@@ -235,7 +254,9 @@ def test_the_order_of_the_tiles(built: Built, descending: bool, first: int) -> N
     words = Words("constant")
     memory = Memory(built, 3 * TILE).filled(words.inverse())
     kept = np.array(blank(), np.uint64)
-    given = arguments(Sweep(words, None, 0, memory.words.size, descending=descending), memory.words.size)
+    given = arguments(
+        Sweep(words, None, 0, memory.words.size, descending=descending), memory.words.size
+    )
     built.launch("verify_constant", 1, THREADS, pointer(memory.words), pointer(kept), given)
     assert int(kept[RECORD - 3 * LISTED]) == first, "the place of what was found first"
 
@@ -246,12 +267,16 @@ def test_a_part_of_a_memory(built: Built) -> None:
     memory.words[:] = 7
     part = Sweep(None, words, 2 * TILE, 3 * TILE + 100, -TILE)
     memory.sweep(part)
-    assert np.array_equal(memory.words[2 * TILE : 5 * TILE + 100], words.array(TILE, 3 * TILE + 100))
+    assert np.array_equal(
+        memory.words[2 * TILE : 5 * TILE + 100], words.array(TILE, 3 * TILE + 100)
+    )
     assert (memory.words[: 2 * TILE] == 7).all()
     assert (memory.words[5 * TILE + 100 :] == 7).all()
     memory.words[5 * TILE + 99] = 0
     found = memory.sweep(Sweep(words, None, 2 * TILE, 3 * TILE + 100, -TILE))
-    assert [(one.place, one.expected) for one in found.first] == [(5 * TILE + 99, words.word(4 * TILE + 99))]
+    assert [(one.place, one.expected) for one in found.first] == [
+        (5 * TILE + 99, words.word(4 * TILE + 99))
+    ]
     assert list(found.regions) == [5]
 
 
@@ -262,12 +287,22 @@ def test_a_part_of_a_memory(built: Built) -> None:
 def test_stripes(built: Built, stripe: int, role: int, tiles: int, descending: bool) -> None:
     words = Words("random", 12)
     memory = Memory(built, tiles * TILE + 100).filled(words)
-    sweep = Sweep(words, words.inverse(), 0, memory.words.size, stripe=stripe, role=role, descending=descending)
+    sweep = Sweep(
+        words,
+        words.inverse(),
+        0,
+        memory.words.size,
+        stripe=stripe,
+        role=role,
+        descending=descending,
+    )
     assert nothing(memory.sweep(sweep))
     numbers = np.arange(memory.words.size) // TILE
     whole = tiles >> stripe + 1 << stripe + 1
     visited = (numbers < whole) & ((numbers >> stripe & 1) == role)
-    expected = np.where(visited, words.inverse().array(0, numbers.size), words.array(0, numbers.size))
+    expected = np.where(
+        visited, words.inverse().array(0, numbers.size), words.array(0, numbers.size)
+    )
     assert np.array_equal(memory.words, expected)
     assert sweep.words == int(visited.sum())
 
@@ -276,7 +311,13 @@ def test_random_words_look_random(built: Built) -> None:
     count = 1 << 16
     one, other = (Memory(built, count).filled(Words("random", seed_of(n))).words for n in (1, 2))
     assert len(set(one[::2].tolist())) == len(set(one[1::2].tolist())) == count // 2
-    for differences in (one, one[2:] ^ one[:-2], one[1::2] ^ one[::2], one ^ other, one[1024:] ^ one[:-1024]):
+    for differences in (
+        one,
+        one[2:] ^ one[:-2],
+        one[1::2] ^ one[::2],
+        one ^ other,
+        one[1024:] ^ one[:-1024],
+    ):
         for bit in range(64):
             share = float((differences >> np.uint64(bit) & np.uint64(1)).mean())
             assert 0.48 < share < 0.52, bit

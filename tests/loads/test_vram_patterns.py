@@ -6,7 +6,15 @@ from thoroughness import some
 
 from acceptance.loads.vram import patterns
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
-from acceptance.loads.vram.patterns import BACKGROUNDS, PATTERNS, REPEATS, STEPS, WINDOW, rest_s, retention
+from acceptance.loads.vram.patterns import (
+    BACKGROUNDS,
+    PATTERNS,
+    REPEATS,
+    STEPS,
+    WINDOW,
+    rest_s,
+    retention,
+)
 from acceptance.loads.vram.words import ALL, Words, seed_of
 
 WORDS = 131 * TILE + 77
@@ -34,7 +42,12 @@ def test_every_pass_lies_in_the_memory_and_moves_bytes(name: str) -> None:
                         assert 0 <= work.begin <= work.begin + work.count <= words
                     else:
                         assert isinstance(work, Copy)
-                        assert 0 <= min(work.source, work.target) <= max(work.source, work.target) + work.words <= words
+                        assert (
+                            0
+                            <= min(work.source, work.target)
+                            <= max(work.source, work.target) + work.words
+                            <= words
+                        )
                         assert abs(work.source - work.target) >= work.words
 
 
@@ -50,7 +63,9 @@ def test_nearly_all_of_a_large_memory_is_written_and_compared(name: str) -> None
     written = compared = 0
     for one in passes(name, 5, H200):
         written = max(written, sum(work.words for work in sweeps(one) if work.writes))
-        compared = max(compared, sum(work.words for work in sweeps(one) if work.reads and not work.writes))
+        compared = max(
+            compared, sum(work.words for work in sweeps(one) if work.reads and not work.writes)
+        )
     if name == "block_move":
         assert written == compared > 0.4999 * H200
     else:
@@ -139,7 +154,9 @@ def test_block_move_reverses_the_blocks() -> None:
     blocks = [(work.source, work.target, work.words) for work in up.works if isinstance(work, Copy)]
     size = WORDS // TILE // 2 // 64 * TILE
     assert blocks == [(block * size, (127 - block) * size, size) for block in range(64)]
-    assert [(work.target, work.source, work.words) for work in down.works if isinstance(work, Copy)] == blocks
+    assert [
+        (work.target, work.source, work.words) for work in down.works if isinstance(work, Copy)
+    ] == blocks
     assert [(work.begin + work.shift, work.begin, work.count) for work in sweeps(turned)] == blocks
 
 
@@ -211,7 +228,14 @@ def test_seeds_are_all_different() -> None:
 
 def test_what_a_pass_moves_and_expects() -> None:
     one = Words("number")
-    both = Pass((Copy(0, TILE, TILE), Sweep(None, one, 0, TILE), Sweep(one, None, 0, TILE), Sweep(one, one, 0, 5)))
+    both = Pass(
+        (
+            Copy(0, TILE, TILE),
+            Sweep(None, one, 0, TILE),
+            Sweep(one, None, 0, TILE),
+            Sweep(one, one, 0, 5),
+        )
+    )
     assert both.moved == 8 * (2 * TILE + TILE + TILE + 2 * 5)
     assert both.words == 2 * TILE + 5
     assert both.reads == one

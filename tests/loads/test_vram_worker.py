@@ -14,7 +14,14 @@ from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
 from acceptance.loads.vram.patterns import PATTERNS, retention
-from acceptance.loads.vram.worker import COMPONENT, LINES, MIN_WORDS, PassResult, VramWorker, copy_of
+from acceptance.loads.vram.worker import (
+    COMPONENT,
+    LINES,
+    MIN_WORDS,
+    PassResult,
+    VramWorker,
+    copy_of,
+)
 
 WORDS = 64 * TILE
 BYTES_S = 1e6  # of the fake memory: a pass that reads and writes all takes 2.1 s
@@ -26,7 +33,9 @@ def right(one: Pass) -> SweepRecord:
 
 
 def wrong(one: Pass, count: int = 1, place: int = 7) -> SweepRecord:
-    return SweepRecord(one.words, count, count, 4, {2: count}, {0: (count, 4)}, (WrongWord(place, 0, 4),))
+    return SweepRecord(
+        one.words, count, count, 4, {2: count}, {0: (count, 4)}, (WrongWord(place, 0, 4),)
+    )
 
 
 @dataclass
@@ -65,11 +74,16 @@ class FakeMemory:
 
 
 def first_round(seconds: float = 1.0) -> list[Pass]:
-    return [one for pattern in PATTERNS.values() for one in pattern(WORDS, 0)] + list(retention(WORDS, 1.0))
+    return [one for pattern in PATTERNS.values() for one in pattern(WORDS, 0)] + list(
+        retention(WORDS, 1.0)
+    )
 
 
 def values(output: LoadOutput) -> dict[str, tuple[str, str, float]]:
-    return {reading.name: (reading.unit, reading.component, reading.value) for reading in output.readings}
+    return {
+        reading.name: (reading.unit, reading.component, reading.value)
+        for reading in output.readings
+    }
 
 
 def test_every_pattern_comes_once_however_short_the_time() -> None:
@@ -87,8 +101,12 @@ def test_every_pattern_comes_once_however_short_the_time() -> None:
     (table,) = output.tables
     assert (table.name, table.columns) == ("vram_passes", ("pattern", "passes", "GB/s", "wrong"))
     rates = pytest.approx(BYTES_S / 1e9)
-    counts = {name: len(list(pattern(WORDS, 0))) for name, pattern in PATTERNS.items()} | {"retention": 3}
-    assert [tuple(row) for row in table.rows] == [(name, count, rates, 0) for name, count in counts.items()]
+    counts = {name: len(list(pattern(WORDS, 0))) for name, pattern in PATTERNS.items()} | {
+        "retention": 3
+    }
+    assert [tuple(row) for row in table.rows] == [
+        (name, count, rates, 0) for name, count in counts.items()
+    ]
 
 
 def test_the_rest_of_the_time_is_further_rounds_with_other_seeds() -> None:
@@ -99,7 +117,10 @@ def test_the_rest_of_the_time_is_further_rounds_with_other_seeds() -> None:
     output = memory.run(3.2 * round_s)
     rest = memory.passes[len(first_round()) + 4 : -3]
     expected = [
-        (turn, name, one) for turn in (1, 2, 3) for name, pattern in PATTERNS.items() for one in pattern(WORDS, turn)
+        (turn, name, one)
+        for turn in (1, 2, 3)
+        for name, pattern in PATTERNS.items()
+        for one in pattern(WORDS, turn)
     ]
     assert rest == [one for _, _, one in expected][: len(rest)]
     (turn, name, _), (_, following, _) = expected[len(rest) - 1 : len(rest) + 1]
@@ -131,7 +152,9 @@ def test_the_rate_is_that_of_all_passes_together(share: float) -> None:
     output = memory.run()
     moved = sum(one.moved for one in first_round())
     copied = sum(one.moved for one in first_round() if isinstance(one.works[0], Copy))
-    assert values(output)["vram_rate"][2] == pytest.approx(moved / (copied + (moved - copied) / share))
+    assert values(output)["vram_rate"][2] == pytest.approx(
+        moved / (copied + (moved - copied) / share)
+    )
 
 
 def test_the_copy_is_the_median_of_before_and_after() -> None:
@@ -140,7 +163,11 @@ def test_the_copy_is_the_median_of_before_and_after() -> None:
     class Uneven(FakeMemory):
         def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
             done = super().work(one, late_s)
-            return PassResult(one.moved / 1e9 / next(rates), done.record) if one == copy_of(WORDS) else done
+            return (
+                PassResult(one.moved / 1e9 / next(rates), done.record)
+                if one == copy_of(WORDS)
+                else done
+            )
 
     output = Uneven().run()
     assert values(output)["vram_copy"][2] == pytest.approx(3.5)
@@ -169,7 +196,12 @@ def test_what_is_wrong_is_told_at_once() -> None:
         "xor_or": "0000000000000004",
         "xor_and": "0000000000000004",
         "first": [
-            {"address": 56, "expected": "0" * 16, "got": "0000000000000004", "xor": "0000000000000004"},
+            {
+                "address": 56,
+                "expected": "0" * 16,
+                "got": "0000000000000004",
+                "xor": "0000000000000004",
+            },
         ],
     }
     assert values(output)["vram_miscompares"][2] == 3
@@ -180,7 +212,9 @@ def test_what_is_wrong_is_told_at_once() -> None:
 
 
 def test_passes_are_numbered_over_all_rounds() -> None:
-    memory = FakeMemory(lambda _, one: wrong(one) if one.words and isinstance(one.works[0], Sweep) else right(one))
+    memory = FakeMemory(
+        lambda _, one: wrong(one) if one.words and isinstance(one.works[0], Sweep) else right(one)
+    )
     output = memory.run(400)
     numbers = [found["pass"] for found in output.miscompares if found["pattern"] == "own_address"]
     assert numbers == list(range(len(numbers)))
@@ -200,8 +234,13 @@ def test_at_most_64_are_told_and_all_are_counted() -> None:
 
 @each("seen", [0, WORDS - 1, WORDS + 1])
 def test_a_kernel_that_did_not_do_its_work_proves_nothing(seen: int) -> None:
-    memory = FakeMemory(lambda _, one: right(one) if not one.words else record([seen, *blank()[1:]]))
-    with pytest.raises(CardError, match=f"^{seen} of {WORDS} words were written or compared in a pass of own_address"):
+    memory = FakeMemory(
+        lambda _, one: right(one) if not one.words else record([seen, *blank()[1:]])
+    )
+    with pytest.raises(
+        CardError,
+        match=f"^{seen} of {WORDS} words were written or compared in a pass of own_address",
+    ):
         memory.run()
 
 

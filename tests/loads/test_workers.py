@@ -57,13 +57,18 @@ def test_all_start_at_one_moment_and_are_heard() -> None:
         ("os._exit(3)", "ended early with exit code 3"),
         ("raise MemoryError", "ended early with exit code 1"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "was ended by signal 11"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9 (the kernel does so when memory runs out)"),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            "was ended by signal 9 (the kernel does so when memory runs out)",
+        ),
         ("os.close(connection.fileno()); time.sleep(60)", "closed its pipe and did not end"),
     ],
 )
 def test_a_lost_worker_is_named_with_how_it_ended(body: str, said: str) -> None:
     last = CPUS[-1]
-    out, _ = program(f"if core.cpu != {last}: time.sleep(60)\n{body}", "team.collect('done', 30, other)")
+    out, _ = program(
+        f"if core.cpu != {last}: time.sleep(60)\n{body}", "team.collect('done', 30, other)"
+    )
     assert out.splitlines()[0] == f"lost: the worker on core:{last} {said}"
 
 
@@ -78,7 +83,8 @@ def test_what_others_found_is_heard_although_one_is_lost() -> None:
 
 def test_silence_has_an_end_and_what_was_said_besides_is_heard() -> None:
     out, _ = program(
-        "connection.send(('miscompare', 1)); time.sleep(60)", f"{ALL_SPOKE}\nteam.collect('done', 0.5, other)"
+        "connection.send(('miscompare', 1)); time.sleep(60)",
+        f"{ALL_SPOKE}\nteam.collect('done', 0.5, other)",
     )
     assert "has not answered within 0.5 s and was killed" in out
     assert out.splitlines()[-1] == f"heard: {[1] * len(CPUS)}"
@@ -93,7 +99,10 @@ def test_a_worker_lost_before_the_start_is_named() -> None:
 
 
 def test_a_stray_print_of_a_worker_does_not_reach_standard_output() -> None:
-    out, err = program("print('stray', flush=True); connection.send(('done', 1))", "team.collect('done', 20, other)")
+    out, err = program(
+        "print('stray', flush=True); connection.send(('done', 1))",
+        "team.collect('done', 20, other)",
+    )
     assert "stray" not in out
     assert "stray" in err
 

@@ -49,11 +49,15 @@ class Nothing:
         pass
 
 
-def burn(dtypes: tuple[Dtype, ...], seconds: float, inject: str | None = None, free: int = FREE) -> LoadOutput:
+def burn(
+    dtypes: tuple[Dtype, ...], seconds: float, inject: str | None = None, free: int = FREE
+) -> LoadOutput:
     stream = io.StringIO()
     output = Output(stream)
     output.hello("burn", {"inject": inject} if inject else {})
-    order = BurnOptions(dtypes, seconds, slow=slowness(inject), divisors=dict.fromkeys(DTYPES, DIVISOR))
+    order = BurnOptions(
+        dtypes, seconds, slow=slowness(inject), divisors=dict.fromkeys(DTYPES, DIVISOR)
+    )
     card = Processor(free)
     device = TorchDevice("cpu", card, TorchComparator(), inject)
     BurnWorker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
@@ -83,12 +87,16 @@ def test_all_formats_in_turns() -> None:
     output = burn(tuple(DTYPES.values()), 0.7)
     assert not output.miscompares
     tables = {table.name: table for table in output.tables}
-    assert [row[:2] for row in tables["burn_laps"].rows] == [(lap, short) for lap in range(2) for short in DTYPES]
+    assert [row[:2] for row in tables["burn_laps"].rows] == [
+        (lap, short) for lap in range(2) for short in DTYPES
+    ]
     assert len(tables["burn_digests"].rows) == 3 * len(DTYPES)
 
 
 @every
-@pytest.mark.parametrize("inject", ["bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input"])
+@pytest.mark.parametrize(
+    "inject", ["bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input"]
+)
 def test_every_fault_is_found(dtype: Dtype, inject: str) -> None:
     free = FREE
     if inject == "unwritten":  # a ring so small that it goes round many times
@@ -96,7 +104,8 @@ def test_every_fault_is_found(dtype: Dtype, inject: str) -> None:
         free = (1 << 20) + sum(operand_bytes(dtype, found)) + 36 * result_bytes(dtype, found)
     output = burn((dtype,), 0.8 if inject == "unwritten" else 0.2, inject, free)
     assert (
-        readings(output)[f"burn_{dtype.short}_miscompares"] == len(output.miscompares) or len(output.miscompares) == 64
+        readings(output)[f"burn_{dtype.short}_miscompares"] == len(output.miscompares)
+        or len(output.miscompares) == 64
     )
     facts = output.miscompares
     assert facts

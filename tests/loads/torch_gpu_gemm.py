@@ -14,8 +14,22 @@ import torch
 
 from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.product import difference, digest, normal, settings, spoil, whole_product, words
-from acceptance.loads.gemm.verification import BANDS, FormatTrial, judge_product, reference, sampled_rows
+from acceptance.loads.gemm.product import (
+    difference,
+    digest,
+    normal,
+    settings,
+    spoil,
+    whole_product,
+    words,
+)
+from acceptance.loads.gemm.verification import (
+    BANDS,
+    FormatTrial,
+    judge_product,
+    reference,
+    sampled_rows,
+)
 from acceptance.loads.gemm.worker import GEMM_NAMES, GemmOptions, GemmWorker
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
@@ -203,7 +217,12 @@ def ran(inject: str | None) -> LoadOutput:
         return normal(dtype, size, "cpu").multiply
 
     GemmWorker(
-        order, Processor(), output, lambda dtype, size: FormatTrial(dtype, size, "cpu"), multiply, sleep=lambda _: None
+        order,
+        Processor(),
+        output,
+        lambda dtype, size: FormatTrial(dtype, size, "cpu"),
+        multiply,
+        sleep=lambda _: None,
     ).run()
     output.end()
     return parse(stream.getvalue())

@@ -15,7 +15,9 @@ def test_there_are_kernels() -> None:
     assert KERNELS == ["compare", "copy", "fault", "vram"]
 
 
-@pytest.mark.parametrize("capability", cubin.ARCHITECTURES, ids=lambda pair: f"sm_{pair[0]}{pair[1]}")
+@pytest.mark.parametrize(
+    "capability", cubin.ARCHITECTURES, ids=lambda pair: f"sm_{pair[0]}{pair[1]}"
+)
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_compiles(name: str, capability: tuple[int, int]) -> None:
     cubin_of = cubin.compile_cubin(name, capability)
@@ -25,5 +27,7 @@ def test_it_compiles(name: str, capability: tuple[int, int]) -> None:
 
 def test_what_cannot_be_compiled_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cubin, "source", lambda name: "this is no C")
-    with pytest.raises(CardError, match=r"^NVRTC cannot compile odd\.cu for compute capability 9\.0: .*error"):
+    with pytest.raises(
+        CardError, match=r"^NVRTC cannot compile odd\.cu for compute capability 9\.0: .*error"
+    ):
         cubin.compile_cubin("odd", (9, 0))

@@ -98,7 +98,9 @@ def inventory(box: Box) -> Inventory:
     return replace(seen, pci=pci, cpu=replace(seen.cpu, virtualised=box.slot is None))
 
 
-def planned(box: Box, seen: Inventory, sensors: frozenset[str] = frozenset(), name: str = "accept") -> Plan:
+def planned(
+    box: Box, seen: Inventory, sensors: frozenset[str] = frozenset(), name: str = "accept"
+) -> Plan:
     """The plan of a profile for the shipped machine file on this machine, which has these sensors."""
     path = resources.locate("machines") / box.file
     declared = machine_file.read(path)
@@ -147,18 +149,28 @@ class Run:
         found: dict[tuple[str, str], float | None] = {}
         for due in check.due:
             value = self.figure(due)
-            found[due.measurement, due.component] = self.change(check.id, due, value) if self.change else value
+            found[due.measurement, due.component] = (
+                self.change(check.id, due, value) if self.change else value
+            )
         for measurement, component in list(found):
             base = measurement.replace("_ratio", "")
-            rates = {name: value for (one, name), value in found.items() if one == base and value is not None}
+            rates = {
+                name: value
+                for (one, name), value in found.items()
+                if one == base and value is not None
+            }
             if base != measurement and len(rates) > 1 and component in rates:
-                others = statistics.median(value for name, value in rates.items() if name != component)
+                others = statistics.median(
+                    value for name, value in rates.items() if name != component
+                )
                 found[measurement, component] = rates[component] / others
         return found
 
     def bodies(self, *, as_root: bool = True) -> Iterator[Body]:
         """The journal. As a plain user what the waivers skip is skipped."""
-        yield RunStarted("synthetic", self.made, {"synthetic": "yes", "host": self.box.file}, "no machine")
+        yield RunStarted(
+            "synthetic", self.made, {"synthetic": "yes", "host": self.box.file}, "no machine"
+        )
         for session in SESSIONS:
             share = self.made.share(session)
             if share:
@@ -173,7 +185,9 @@ class Run:
         values, lost, skipped = self.values(check), False, False
         for due in check.due:
             value = values[due.measurement, due.component]
-            waived = any(one.skip is not None and covers(one, check.id, due) for one in self.made.waivers)
+            waived = any(
+                one.skip is not None and covers(one, check.id, due) for one in self.made.waivers
+            )
             if waived and not as_root:
                 skipped = True
                 yield Skipped(check.id, "only root may read it", due.measurement, due.component)

@@ -41,5 +41,8 @@ def test_what_is_not_exactly_right_is_named(text: bytes, told: str, tmp_path: Pa
 
 
 def test_a_file_that_cannot_be_read_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(WrongFileError, match=r"^own\.toml: cannot be read \(No such file.*\): install rigproof again$"):
+    with pytest.raises(
+        WrongFileError,
+        match=r"^own\.toml: cannot be read \(No such file.*\): install rigproof again$",
+    ):
         resources.read(tmp_path / "own.toml", Shape, WrongFileError)

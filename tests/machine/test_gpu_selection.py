@@ -20,21 +20,30 @@ def test_cuda_counts_the_gpus_that_are_due_in_their_order() -> None:
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": "GPU-a0000000-2,GPU-b0000000-3",
     }
-    assert gpu_selection.environment(()) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}
-    assert gpu_selection.environment(FOUND[3:])["CUDA_VISIBLE_DEVICES"] == "", "what is not known is hidden, not shown"
+    assert gpu_selection.environment(()) == {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    assert gpu_selection.environment(FOUND[3:])["CUDA_VISIBLE_DEVICES"] == "", (
+        "what is not known is hidden, not shown"
+    )
 
 
 @each("value", ["0", "", "GPU-1", "-1"])
 def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
     with pytest.raises(
-        SelectionError, match=f"^CUDA_VISIBLE_DEVICES={value} hides GPUs from CUDA: unset it .*GPUS=0,1"
+        SelectionError,
+        match=f"^CUDA_VISIBLE_DEVICES={value} hides GPUs from CUDA: unset it .*GPUS=0,1",
     ):
         gpu_selection.refuse_outside((), {"CUDA_VISIBLE_DEVICES": value})
 
 
 def test_with_a_list_of_gpus_it_is_said_that_the_variable_is_not_used() -> None:
     told = gpu_selection.refuse_outside(("0", "gpu2"), {"CUDA_VISIBLE_DEVICES": "1"})
-    assert told == "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
+    assert (
+        told
+        == "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
+    )
 
 
 @pytest.mark.parametrize("asked", [(), ("0",)])
@@ -69,7 +78,11 @@ def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
         ("4", 4, "--gpus 4: there is no gpu4: this machine has gpu0 to gpu3"),
         ("gpu1", 1, "--gpus gpu1: there is no gpu1: this machine has gpu0"),
         ("0", 0, "--gpus 0: there is no gpu0: this machine has no GPU"),
-        ("GPU-a", 4, "--gpus GPU-a: more than one GPU begins so: gpu0 GPU-a0000000-1, gpu1 GPU-a0000000-2, gpu2 GPU-b"),
+        (
+            "GPU-a",
+            4,
+            "--gpus GPU-a: more than one GPU begins so: gpu0 GPU-a0000000-1, gpu1 GPU-a0000000-2, gpu2 GPU-b",
+        ),
         ("GPU-", 4, "--gpus GPU-: more than one GPU begins so: gpu0 GPU-a"),
         ("GPU-c", 4, "--gpus GPU-c: no GPU has this index or UUID: gpu0 GPU-a"),
         ("-1", 4, "--gpus -1: no GPU has this index or UUID: "),
@@ -85,7 +98,11 @@ def test_words_that_name_no_gpu(word: str, count: int, told: str) -> None:
 
 def test_a_word_that_says_nothing_names_not_even_the_only_gpu() -> None:
     for word in ("", "GPU", "GPU-"):
-        with pytest.raises(SelectionError, match="no GPU has this index or UUID: gpu0 GPU-a0000000-1"):
+        with pytest.raises(
+            SelectionError, match="no GPU has this index or UUID: gpu0 GPU-a0000000-1"
+        ):
             gpu_selection.names((word,), FOUND[:1], 1)
-    with pytest.raises(SelectionError, match="no GPU has this index or UUID: no GPU tells its UUID"):
+    with pytest.raises(
+        SelectionError, match="no GPU has this index or UUID: no GPU tells its UUID"
+    ):
         gpu_selection.names(("GPU-a",), FOUND[3:], 1)

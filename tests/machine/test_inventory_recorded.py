@@ -29,7 +29,10 @@ Plain = dict[str, Any]
 @functools.cache
 def recorded() -> dict[str, list[Entry]]:
     """Recorded runs, and runs of the machines that the sample runs are made of."""
-    runs = {path.parent.name: list(reader.read(path.parent).entries) for path in RUNS.glob("*/journal.jsonl")}
+    runs = {
+        path.parent.name: list(reader.read(path.parent).entries)
+        for path in RUNS.glob("*/journal.jsonl")
+    }
     for name, made in sample_runs.MADE.items():
         seen = sample_machines.inventory(journals_made.named(made.machine), made.dead_links)
         runs[name] = births.run(msgspec.to_builtins(seen))
@@ -63,14 +66,22 @@ def test_recorded_runs_of_two_machines_differ_in_their_cards_alone() -> None:
 def test_every_fact_that_is_told_has_a_rule_or_says_what_belongs_to_the_machine() -> None:
     for name in recorded():
         for part, fact, _ in told_by(name).facts:
-            assert BOOK.of_fact(kind_of(part), fact, "differs", "lower") is not None, (name, part, fact)
+            assert BOOK.of_fact(kind_of(part), fact, "differs", "lower") is not None, (
+                name,
+                part,
+                fact,
+            )
 
 
 # --- whatever an inventory holds ---
 
 
 _scalars = (
-    st.none() | st.booleans() | st.integers(-2, 10**13) | st.floats() | st.sampled_from(["", "on", "nan", "F2", "16"])
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 10**13)
+    | st.floats()
+    | st.sampled_from(["", "on", "nan", "F2", "16"])
 )
 
 
@@ -78,8 +89,18 @@ _scalars = (
 def scrambled(draw: st.DrawFn) -> Plain:
     """A machine in which some values are others."""
     plain = machine()
-    tables = [plain["cpu"], plain["memory"], plain["board"], *plain["disks"], *plain["links"], *plain["pci"]]
-    tables += [*plain["nvml"]["devices"], *(device["traits"] for device in plain["nvml"]["devices"])]
+    tables = [
+        plain["cpu"],
+        plain["memory"],
+        plain["board"],
+        *plain["disks"],
+        *plain["links"],
+        *plain["pci"],
+    ]
+    tables += [
+        *plain["nvml"]["devices"],
+        *(device["traits"] for device in plain["nvml"]["devices"]),
+    ]
     tables += plain["memory"]["dimms"]
     for table in draw(st.lists(st.sampled_from(tables), max_size=4)):
         table[draw(st.sampled_from(sorted(table)))] = draw(_scalars)

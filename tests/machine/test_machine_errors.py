@@ -167,7 +167,10 @@ def test_files_that_are_wrong_as_a_whole(tmp_path: Path, content: bytes, told: s
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    for file, why in ((tmp_path / "none.toml", "No such file or directory"), (tmp_path, "it is a folder, not a file")):
+    for file, why in (
+        (tmp_path / "none.toml", "No such file or directory"),
+        (tmp_path, "it is a folder, not a file"),
+    ):
         with pytest.raises(MachineFileError) as caught:
             machine_file.read(file)
         told = f"{file}: cannot be read ({why}): give the path of a machine file with --machine"
@@ -175,10 +178,37 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 keys = st.sampled_from(
-    ["schema", "name", "gpus", "cpu", "cores", "memory", "dimm", "slot", "gpu", "limit", "unit", "x", '"x y"']
+    [
+        "schema",
+        "name",
+        "gpus",
+        "cpu",
+        "cores",
+        "memory",
+        "dimm",
+        "slot",
+        "gpu",
+        "limit",
+        "unit",
+        "x",
+        '"x y"',
+    ]
 )
 scalars = st.sampled_from(
-    ["1", "-1", "1.5", "nan", '"text"', '""', "true", "1979-05-27", "'l'", '"""\n[cpu]\n"""', "1e400", "9" * 30]
+    [
+        "1",
+        "-1",
+        "1.5",
+        "nan",
+        '"text"',
+        '""',
+        "true",
+        "1979-05-27",
+        "'l'",
+        '"""\n[cpu]\n"""',
+        "1e400",
+        "9" * 30,
+    ]
 )
 values = st.recursive(
     scalars,
@@ -219,12 +249,21 @@ def test_no_toml_raises_anything_else(text: list[str], headed: bool) -> None:
 
 
 def test_the_last_gpu_of_the_largest_machine_has_a_number(tmp_path: Path) -> None:
-    (tmp_path / "box.toml").write_text(f"{HEAD}gpus = 64\n[[gpu_pair]]\nbetween = [0, 63]\np2p = true\n")
+    (tmp_path / "box.toml").write_text(
+        f"{HEAD}gpus = 64\n[[gpu_pair]]\nbetween = [0, 63]\np2p = true\n"
+    )
     assert machine_file.read(tmp_path / "box.toml").gpu_pair[0].between == (0, 63)
 
 
 def test_what_does_not_fit_the_checks_is_told_with_file_line_and_key(tmp_path: Path) -> None:
     file = tmp_path / "box.toml"
-    file.write_text('\ufeffschema = 1\n\n[[waiver]]\nskip = "cpo"\nreason = "r"\n', encoding="utf-8")
-    error = key_error(file, ["waiver", 0, "skip"], "a waiver names the check cpo, and there is none")
-    assert str(error) == f"{file}, line 4: waiver (number 1).skip: a waiver names the check cpo, and there is none"
+    file.write_text(
+        '\ufeffschema = 1\n\n[[waiver]]\nskip = "cpo"\nreason = "r"\n', encoding="utf-8"
+    )
+    error = key_error(
+        file, ["waiver", 0, "skip"], "a waiver names the check cpo, and there is none"
+    )
+    assert (
+        str(error)
+        == f"{file}, line 4: waiver (number 1).skip: a waiver names the check cpo, and there is none"
+    )

@@ -45,11 +45,26 @@ def keys_in(table: dict[str, object]) -> set[str]:
 def test_a_file_may_use_every_key_there_is() -> None:
     assert keys_in(tomllib.loads(EVERYTHING.read_text(encoding="utf-8"))) == keys_of(Machine)
     found = machine_file.read(EVERYTHING)
-    assert (found.cpu.threads, found.memory.dimm[0].slot, found.memory.test_share) == (128, "A1", 0.5)
-    assert (found.gpu[0].link_width, found.disk[1].count, found.network[0].speed_mbps) == (16, 2, 10000)
-    assert (found.gpu[0].nvlink_links, found.gpu_pair[0].between, found.gpu_pair[1].p2p) == (4, (0, 1), False)
+    assert (found.cpu.threads, found.memory.dimm[0].slot, found.memory.test_share) == (
+        128,
+        "A1",
+        0.5,
+    )
+    assert (found.gpu[0].link_width, found.disk[1].count, found.network[0].speed_mbps) == (
+        16,
+        2,
+        10000,
+    )
+    assert (found.gpu[0].nvlink_links, found.gpu_pair[0].between, found.gpu_pair[1].p2p) == (
+        4,
+        (0, 1),
+        False,
+    )
     assert found.limit[1].limit().high == 200.5
-    assert [str(waiver) for waiver in found.waiver] == ["disk_faults on nvme0", "kernel_log on system"]
+    assert [str(waiver) for waiver in found.waiver] == [
+        "disk_faults on nvme0",
+        "kernel_log on system",
+    ]
 
 
 @each("file", sorted(resources.locate("machines").glob("*.toml")), told=lambda file: file.name)
@@ -67,7 +82,12 @@ def test_what_is_not_declared_is_absent(tmp_path: Path) -> None:
 
 @each(
     "text, count",
-    [("gpus = 0\n", 0), ("gpus = 2\n", 2), ("[[gpu]]\ncount = 3\n[[gpu]]\n", 4), ("gpus = 1\n[[gpu]]\n", 1)],
+    [
+        ("gpus = 0\n", 0),
+        ("gpus = 2\n", 2),
+        ("[[gpu]]\ncount = 3\n[[gpu]]\n", 4),
+        ("gpus = 1\n[[gpu]]\n", 1),
+    ],
 )
 def test_the_number_of_gpus(tmp_path: Path, text: str, count: int) -> None:
     assert read(tmp_path, HEAD + text).gpu_count() == count
@@ -94,7 +114,10 @@ def test_windows_line_ends_and_byte_order_mark_are_weather(tmp_path: Path) -> No
 
 
 def test_a_long_pci_domain_is_the_kernels_only_where_it_must_be(tmp_path: Path) -> None:
-    assert read(tmp_path, HEAD + '[[gpu]]\naddress = "10000:e1:00.0"\n').gpu[0].address == "10000:e1:00.0"
+    assert (
+        read(tmp_path, HEAD + '[[gpu]]\naddress = "10000:e1:00.0"\n').gpu[0].address
+        == "10000:e1:00.0"
+    )
 
 
 def test_a_limit_for_one_component_may_go_before_the_general_one(tmp_path: Path) -> None:

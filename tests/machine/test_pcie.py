@@ -12,12 +12,20 @@ from acceptance.machine.pcie import LinkMaximum
         (16, 16, LinkMaximum(16, "card and slot both offer x16")),
         (16, 8, LinkMaximum(8, "the slot offers x8, the card x16: the slot limits")),
         (8, 16, LinkMaximum(8, "the slot offers x16, the card x8: the card limits")),
-        (16, None, LinkMaximum(16, "the card offers x16, and the slot's maximum is not shown (a VM withholds it)")),
+        (
+            16,
+            None,
+            LinkMaximum(
+                16, "the card offers x16, and the slot's maximum is not shown (a VM withholds it)"
+            ),
+        ),
         (None, 8, LinkMaximum(8, "the slot offers x8, and the card's own maximum is not shown")),
         (None, None, None),
     ],
 )
-def test_the_lesser_side_limits_and_is_named(card: int | None, slot: int | None, found: LinkMaximum | None) -> None:
+def test_the_lesser_side_limits_and_is_named(
+    card: int | None, slot: int | None, found: LinkMaximum | None
+) -> None:
     assert pcie.link_maximum("x", card, slot) == found
 
 
@@ -33,7 +41,9 @@ def test_the_lesser_side_limits_and_is_named(card: int | None, slot: int | None,
         (7, 1, 14.75, "128 GT/s x 1 lanes x 236/256 / 8"),
     ],
 )
-def test_the_data_rate_of_each_generation(generation: int, width: int, rate: float, told: str) -> None:
+def test_the_data_rate_of_each_generation(
+    generation: int, width: int, rate: float, told: str
+) -> None:
     found = pcie.data_rate(generation, width)
     assert found is not None
     assert (round(found[0], 3), found[1]) == (rate, told)

@@ -44,9 +44,9 @@ def test_the_gpus_are_those_that_the_product_itself_finds_due() -> None:
     for name, machine in recorded().items():
         due = machine_gpu.gpus(machine)
         found = recorded_inventory.recorded_gpus(msgspec.to_builtins(machine))
-        assert [(gpu.name, gpu.address, gpu.device.get("uuid"), gpu.device.get("name")) for gpu in found] == [
-            (gpu.name, gpu.pci_address, gpu.uuid, gpu.model) for gpu in due
-        ], name
+        assert [
+            (gpu.name, gpu.address, gpu.device.get("uuid"), gpu.device.get("name")) for gpu in found
+        ] == [(gpu.name, gpu.pci_address, gpu.uuid, gpu.model) for gpu in due], name
         assert due, name
 
 
@@ -64,7 +64,9 @@ def test_the_gpus_are_those_that_the_product_itself_finds_due() -> None:
 )
 def test_what_does_not_say_that_it_is_a_gpu_is_none(plain: object) -> None:
     found = recorded_inventory.recorded_gpus({"pci": [plain, function("0000:02:00.0")]})
-    assert [(gpu.name, gpu.address, dict(gpu.device)) for gpu in found] == [("gpu0", "0000:02:00.0", {})]
+    assert [(gpu.name, gpu.address, dict(gpu.device)) for gpu in found] == [
+        ("gpu0", "0000:02:00.0", {})
+    ]
 
 
 @each("inventory", [{}, {"pci": None, "nvml": []}, {"pci": "x", "nvml": {"devices": "y"}}])
@@ -94,6 +96,10 @@ def test_a_part_is_identified_by_its_uuid_or_serial_number() -> None:
 
 
 def test_the_first_look_at_the_machine_counts() -> None:
-    entries = journals.entries([Note("x"), Observed({"cpu": {"cores": 1}}), Observed({"cpu": {"cores": 2}})])
-    assert recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu") == {"cores": 1}
+    entries = journals.entries(
+        [Note("x"), Observed({"cpu": {"cores": 1}}), Observed({"cpu": {"cores": 2}})]
+    )
+    assert recorded_inventory.table(
+        recorded_inventory.observed_record(entries).inventory, "cpu"
+    ) == {"cores": 1}
     assert recorded_inventory.observed_record(()).inventory == {}

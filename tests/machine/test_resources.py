@@ -12,9 +12,13 @@ def test_the_checkouts_own_data() -> None:
         assert resources.locate(name).exists()
 
 
-def test_what_travels_in_the_package_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_travels_in_the_package_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "acceptance")
-    with pytest.raises(resources.FixtureMissing, match=r"data file 'models' is missing: install rigproof again"):
+    with pytest.raises(
+        resources.FixtureMissing, match=r"data file 'models' is missing: install rigproof again"
+    ):
         resources.locate("models")
     (tmp_path / "fixtures/models").mkdir(parents=True)
     assert resources.locate("models") == tmp_path / "fixtures/models"

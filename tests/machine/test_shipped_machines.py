@@ -51,7 +51,9 @@ def test_its_gpus_have_a_sheet_and_can_be_what_is_declared(file: Path) -> None:
             assert found.nvlink is not None
             assert gpu.nvlink_links == found.nvlink.full()
     for pair in declared.gpu_pair:
-        assert (pair.path == f"NV{declared.gpu[0].nvlink_links}") == (declared.gpu[0].nvlink_links is not None)
+        assert (pair.path == f"NV{declared.gpu[0].nvlink_links}") == (
+            declared.gpu[0].nvlink_links is not None
+        )
 
 
 @each("file", WITH_GPUS, told=lambda file: file.stem)
@@ -61,7 +63,9 @@ def test_its_waivers_excuse_no_value_and_no_load(file: Path) -> None:
     assert all(one.measurement is None for one in declared.waiver)
     assert declared.limit == ()
     # A list of modules that nobody declares is not due, so nothing is to be excused.
-    assert ("inventory.memory" in {one.skip for one in declared.waiver}) == (declared.memory.dimms is not None)
+    assert ("inventory.memory" in {one.skip for one in declared.waiver}) == (
+        declared.memory.dimms is not None
+    )
 
 
 @each("file", WITH_GPUS, told=lambda file: file.stem)
@@ -78,7 +82,14 @@ def test_what_is_to_be_filled_in_is_right_once_it_is_filled_in(tmp_path: Path, f
         "# sockets = ",
         "# name = ",
     )
-    keys += ("# total_gib = ", "# dimms = ", "# channels = ", "# speed_mbps = ", "# between = ", "# path = ")
+    keys += (
+        "# total_gib = ",
+        "# dimms = ",
+        "# channels = ",
+        "# speed_mbps = ",
+        "# between = ",
+        "# path = ",
+    )
     filled = [line.removeprefix("# ") if line.startswith(keys) else line for line in lines]
     (tmp_path / file.name).write_text("\n".join(filled), encoding="utf-8")
     assert machine_file.read(tmp_path / file.name) != of(file)

@@ -65,7 +65,11 @@ def test_the_published_figures_are_judged(name: str) -> None:
     """What was published is what the plan holds against a limit, wherever a check measures it."""
     healthy = run(BOXES[name])
     due = {one.measurement: one for check in healthy.made.checks for one in check.due}
-    ours = [measurement for measurement in healthy.box.figures if measurement.startswith(("gemm_", "copy_own_"))]
+    ours = [
+        measurement
+        for measurement in healthy.box.figures
+        if measurement.startswith(("gemm_", "copy_own_"))
+    ]
     assert ours
     assert [measurement for measurement in ours if measurement not in due] == []
     assert [measurement for measurement in ours if due[measurement].limit is None] == []
@@ -85,7 +89,9 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     found = made.verdict()
     assert found.verdict == "FAIL"
     named = failed(found)
-    formats = {due.measurement for check in made.made.checks for due in check.due if due.unit == "ratio"}
+    formats = {
+        due.measurement for check in made.made.checks for due in check.due if due.unit == "ratio"
+    }
     formats = {name for name in formats if name.startswith(("gemm_", "gpu_burn_"))}
     assert {"gemm_bf16_ratio", "gemm_bf16_short_ratio", "gpu_burn_ratio_tensor"} <= formats
     # Short products in float16 may differ by 18 % between sound cards; the sustained ones, which may not, name the card.
@@ -112,8 +118,12 @@ def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     assert box.slot is not None
     small = replace(box, slot=(box.slot[0], 4))
     made = run(replace(small, figures={}))
-    made.change = lambda _check, due, value: 4.0 if due.measurement == "gpu_link_width_max" else value
-    assert failed(made.verdict()) == {("gpu_link_width_max", f"gpu{index}") for index in range(box.count)}
+    made.change = lambda _check, due, value: (
+        4.0 if due.measurement == "gpu_link_width_max" else value
+    )
+    assert failed(made.verdict()) == {
+        ("gpu_link_width_max", f"gpu{index}") for index in range(box.count)
+    }
 
 
 @each("name", FAULTY)
@@ -138,7 +148,9 @@ def test_a_gpu_that_is_not_there_fails(name: str) -> None:
     assert failed(found) == {("gpu_count", "machine")}
     (line,) = found.of_kind("fail")
     assert f"{box.file} declares {box.count} GPU" in line.text
-    assert any(one.kind == "error" for check in found.checks for one in check.findings), "what it owes is not excused"
+    assert any(one.kind == "error" for check in found.checks for one in check.findings), (
+        "what it owes is not excused"
+    )
 
 
 def test_a_bridge_that_is_not_there_fails() -> None:
@@ -149,7 +161,11 @@ def test_a_bridge_that_is_not_there_fails() -> None:
     assert found.verdict == "FAIL"
     assert failed(found) == {
         *(("nvlink_active", gpu) for gpu in ("gpu0", "gpu1")),
-        *((name, way) for name in ("p2p_supported", "gpu_path_differs") for way in ("gpu0->gpu1", "gpu1->gpu0")),
+        *(
+            (name, way)
+            for name in ("p2p_supported", "gpu_path_differs")
+            for way in ("gpu0->gpu1", "gpu1->gpu0")
+        ),
     }
     assert all("2x3090ti-bridge.toml declares" in one.text for one in found.of_kind("fail"))
 
@@ -192,9 +208,16 @@ def test_peer_access_that_a_4090_claims_with_data_that_arrives_changed_fails() -
     found = made.verdict()
     assert found.verdict == "FAIL"
     assert {("p2p_supported", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(found)
-    assert {("copy_own_p2p_miscompares", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(found)
+    assert {("copy_own_p2p_miscompares", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(
+        found
+    )
     assert ("copy_faults", "gpus") in failed(found)
-    assert all("p2p" in name or name == "copy_faults" or name.endswith("miscompares") for name, _ in failed(found))
+    assert all(
+        "p2p" in name or name == "copy_faults" or name.endswith("miscompares")
+        for name, _ in failed(found)
+    )
     claimed = run(box)
     claimed.change = lambda _check, due, value: 1.0 if due.measurement == "p2p_supported" else value
-    assert {name for name, _ in failed(claimed.verdict())} == {"p2p_supported"}, "the claim alone is enough"
+    assert {name for name, _ in failed(claimed.verdict())} == {"p2p_supported"}, (
+        "the claim alone is enough"
+    )

@@ -92,7 +92,19 @@ def test_the_innermost_table_stands_in_for_a_key_that_is_missing() -> None:
 
 
 @each(
-    "text", ["", "\n\n", "a = 1", "a = 1 # b", "[a]", "a = []", "a = {}\n", 'a = "#"', "a = '''''''", 'a = """"b""""']
+    "text",
+    [
+        "",
+        "\n\n",
+        "a = 1",
+        "a = 1 # b",
+        "[a]",
+        "a = []",
+        "a = {}\n",
+        'a = "#"',
+        "a = '''''''",
+        'a = """"b""""',
+    ],
 )
 def test_texts_that_end_anywhere(text: str) -> None:
     try:

@@ -19,13 +19,19 @@ from acceptance.observe.inventory import observe
 FIRST, SECOND = "0000:01:00.0", "0000:02:00.0"
 
 
-def link(number: int, *, kind: str = "gpu", address: str | None = None, active: bool = True) -> NvLink:
+def link(
+    number: int, *, kind: str = "gpu", address: str | None = None, active: bool = True
+) -> NvLink:
     return NvLink(number, active, "4.0", 25.0, address, kind if active else None, None, None, None)
 
 
-def device(index: int, address: str | None, links: tuple[NvLink, ...] = (), **traits: Any) -> NvmlDevice:
+def device(
+    index: int, address: str | None, links: tuple[NvLink, ...] = (), **traits: Any
+) -> NvmlDevice:
     found = dataclasses.replace(gpu_traits.read(FakeNvml(), 0), **traits)
-    return NvmlDevice(index, f"GPU-{index}", "RTX", address, None, None, 1, None, None, found, None, links)
+    return NvmlDevice(
+        index, f"GPU-{index}", "RTX", address, None, None, 1, None, None, found, None, links
+    )
 
 
 def pairs(path: str | None = "PHB") -> tuple[NvmlPair, ...]:
@@ -34,7 +40,9 @@ def pairs(path: str | None = "PHB") -> tuple[NvmlPair, ...]:
 
 def card(tree: Tree) -> None:
     """The network card that `nic` makes, as it stands on the bus."""
-    tree.link("sys/bus/pci/devices/0000:05:00.0", "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0")
+    tree.link(
+        "sys/bus/pci/devices/0000:05:00.0", "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0"
+    )
 
 
 @pytest.fixture
@@ -47,11 +55,17 @@ def tree(tmp_path: Path) -> Tree:
     return tree
 
 
-def look(tree: Tree, devices: tuple[NvmlDevice, ...], found: tuple[NvmlPair, ...]) -> tuple[Inventory, Topology]:
+def look(
+    tree: Tree, devices: tuple[NvmlDevice, ...], found: tuple[NvmlPair, ...]
+) -> tuple[Inventory, Topology]:
     answer = NvmlAnswer("570", "12.8", devices, None, None, found)
-    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
+    programs = Programs(
+        nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI)
+    )
     inventory = observe(tree.root, run=programs)
-    return inventory, topology.build(inventory, pci_place.read(tree.root, topology.addresses(inventory)))
+    return inventory, topology.build(
+        inventory, pci_place.read(tree.root, topology.addresses(inventory))
+    )
 
 
 def test_two_gpus_and_a_card(tree: Tree) -> None:
@@ -64,7 +78,10 @@ def test_two_gpus_and_a_card(tree: Tree) -> None:
     devices = (device(0, FIRST, numa_node=0, cpu_affinity=(0, 1, 5)), device(1, SECOND))
     _, made = look(tree, devices, pairs())
     assert made.names == ("gpu0", "gpu1", "eth0")
-    assert (made.numa_nodes, made.cpus) == ({"gpu0": 0, "eth0": 0}, {"gpu0": "0-1,5", "eth0": "0-1"})
+    assert (made.numa_nodes, made.cpus) == (
+        {"gpu0": 0, "eth0": 0},
+        {"gpu0": "0-1,5", "eth0": "0-1"},
+    )
     assert made.text() == (
         "      gpu0  gpu1  eth0  CPUs   NUMA node\n"
         "gpu0  X     PHB   PHB   0-1,5  0\n"
@@ -80,7 +97,9 @@ def test_a_card_of_two_names_is_one_card(tree: Tree) -> None:
     tree.nic("ib0", type=32)
     card(tree)
     device = "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0/infiniband/mlx5_0"
-    tree.files(f"{device}/ports/1", link_layer="InfiniBand", state="4: ACTIVE", rate="400 Gb/sec (4X NDR)")
+    tree.files(
+        f"{device}/ports/1", link_layer="InfiniBand", state="4: ACTIVE", rate="400 Gb/sec (4X NDR)"
+    )
     tree.link(f"{device}/device", "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0")
     tree.link("sys/class/infiniband/mlx5_0", device)
     inventory, made = look(tree, (), ())
@@ -121,7 +140,9 @@ def test_without_nvml_the_bus_tells(tree: Tree) -> None:
 
 def test_what_nvml_does_not_tell_the_bus_does(tree: Tree) -> None:
     lost = dataclasses.replace(device(1, SECOND), traits=None)
-    _, made = look(tree, (device(0, FIRST), lost), (*pairs(None), NvmlPair(0, 2, "SYS", None, None, None)))
+    _, made = look(
+        tree, (device(0, FIRST), lost), (*pairs(None), NvmlPair(0, 2, "SYS", None, None, None))
+    )
     assert made.cells["gpu0", "gpu1"] == "PHB"
 
 

@@ -16,9 +16,22 @@ def tls(tmp_path: Path) -> Iterator[Callable[[], int]]:
     """Starts a server whose certificate it has signed itself, and gives its port."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate of this test")
-    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    request = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=127.0.0.1",
+    ]
     subprocess.run(
-        [*request, "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")], check=True, capture_output=True
+        [*request, "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")],
+        check=True,
+        capture_output=True,
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert", tmp_path / "key")

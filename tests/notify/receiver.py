@@ -25,7 +25,9 @@ class Receiver:
 
 
 @contextmanager
-def receiving(*answers: int | tuple[int, dict[str, str]], hang: bool = False, drip: bool = False) -> Iterator[Receiver]:
+def receiving(
+    *answers: int | tuple[int, dict[str, str]], hang: bool = False, drip: bool = False
+) -> Iterator[Receiver]:
     """A receiver; with `hang` it never answers, with `drip` its answer comes letter by letter and never ends."""
     found = Receiver([one if isinstance(one, tuple) else (one, {}) for one in answers], drip=drip)
 
@@ -64,7 +66,9 @@ def receiving(*answers: int | tuple[int, dict[str, str]], hang: bool = False, dr
 
     with Server(("127.0.0.1", 0), Handler) as server:
         found.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         thread.start()
         try:
             yield found

@@ -49,7 +49,10 @@ def words(line: str) -> list[str]:
     def plain(match: re.Match[str]) -> str:
         return chr(int(match[1], 8)) if match[1] else escapes.get(match[2], match[2])
 
-    return [re.sub(r"\\(?:([0-7]{3})|(.))", plain, quoted or bare, flags=re.DOTALL) for quoted, bare in found]
+    return [
+        re.sub(r"\\(?:([0-7]{3})|(.))", plain, quoted or bare, flags=re.DOTALL)
+        for quoted, bare in found
+    ]
 
 
 @pytest.mark.parametrize("kind", ["root", "another user", "own units"])
@@ -57,7 +60,14 @@ def words(line: str) -> list[str]:
 def test_systemd_has_nothing_against_them(tmp_path: Path, kind: str, folder: str) -> None:
     user, run_as = kind == "own units", "daemon" if kind == "another user" else None
     program = str(tmp_path / "a b 50%h $x {} é" / "rigproof")
-    made = schedule(*HARD, program=program, folder=folder, user=user, run_as=run_as, telling=("--on-fail", "a b"))
+    made = schedule(
+        *HARD,
+        program=program,
+        folder=folder,
+        user=user,
+        run_as=run_as,
+        telling=("--on-fail", "a b"),
+    )
     paths = written(tmp_path, made)
     own = ["--user"] if user else []
     done = analyze("verify", "--man=no", *own, *paths, XDG_RUNTIME_DIR=str(tmp_path))
@@ -69,7 +79,11 @@ def test_systemd_starts_what_was_given(tmp_path: Path) -> None:
     made = schedule(*HARD, program=program, folder=folder, telling=HARD)
     paths = written(tmp_path, made)
     dump = analyze("verify", "--man=no", *paths, SYSTEMD_LOG_LEVEL="debug").stdout
-    started = [line.partition("Command Line: ")[2] for line in dump.splitlines() if "Command Line: " in line]
+    started = [
+        line.partition("Command Line: ")[2]
+        for line in dump.splitlines()
+        if "Command Line: " in line
+    ]
     # What is left to the moment of the start is the dollar sign (systemd.service(5)); in the program's path it is none.
     told = {tuple(word.replace("$$", "$") for word in words(line)) for line in started}
     assert {made.nightly, made.failure} <= told
@@ -92,7 +106,9 @@ def test_systemd_starts_no_program_with_quotes_in_its_name(tmp_path: Path, sign:
     path = tmp_path / f"a{sign}b"
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
-    (tmp_path / "x.service").write_text(f"[Service]\nType=oneshot\nExecStart={units.quote_word(str(path))}\n")
+    (tmp_path / "x.service").write_text(
+        f"[Service]\nType=oneshot\nExecStart={units.quote_word(str(path))}\n"
+    )
     done = analyze("verify", "--man=no", str(tmp_path / "x.service"))
     assert "Executable name contains special characters" in done.stderr
 
@@ -100,7 +116,9 @@ def test_systemd_starts_no_program_with_quotes_in_its_name(tmp_path: Path, sign:
 def moments(at: time, zone: str, after: str, nights: int) -> list[str]:
     """When the timer is due after a moment, by the clocks of that zone."""
     calendar = next(
-        line.partition("=")[2] for line in units.timer(schedule(at=at)).splitlines() if line.startswith("OnCalendar=")
+        line.partition("=")[2]
+        for line in units.timer(schedule(at=at)).splitlines()
+        if line.startswith("OnCalendar=")
     )
     done = analyze("calendar", f"--base-time={after}", f"--iterations={nights}", calendar, TZ=zone)
     assert done.returncode == 0, done.stderr

@@ -54,6 +54,8 @@ def test_the_next_such_night_is_told(in_zone: Callable[[str], None]) -> None:
 
 
 @each("zone", ZONES)
-def test_every_night_has_the_time_that_is_taken_when_none_is_given(in_zone: Callable[[str], None], zone: str) -> None:
+def test_every_night_has_the_time_that_is_taken_when_none_is_given(
+    in_zone: Callable[[str], None], zone: str
+) -> None:
     in_zone(zone)
     assert default_time.skipped_on(default_time.DEFAULT_TIME, date(2026, 1, 1)) is None

@@ -15,9 +15,13 @@ NIGHT, UNIT = {"INVOCATION_ID": "a1"}, {"MONITOR_INVOCATION_ID": "a1"}
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("run_dir", [None, Path("/runs/a")])
-def test_it_is_found_by_the_unit_of_the_same_start(tmp_path: Path, run_dir: Path | None, told: bool) -> None:
+def test_it_is_found_by_the_unit_of_the_same_start(
+    tmp_path: Path, run_dir: Path | None, told: bool
+) -> None:
     failure_note.write_note(tmp_path, NIGHT, run_dir, told=told)
-    assert failure_note.find(tmp_path, UNIT) == FailureNote("a1", str(run_dir) if run_dir else None, told)
+    assert failure_note.find(tmp_path, UNIT) == FailureNote(
+        "a1", str(run_dir) if run_dir else None, told
+    )
 
 
 def test_of_another_night_it_says_nothing(tmp_path: Path) -> None:

@@ -53,7 +53,11 @@ def calls(root: Path) -> list[str]:
 
 
 def files(root: Path) -> set[str]:
-    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_symlink() or path.is_file()}
+    return {
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
 
 
 THREE = {f"etc/systemd/system/{name}" for name in (units.SERVICE, units.TIMER, units.FAILED)}
@@ -125,7 +129,9 @@ def test_where_systemd_does_not_run_units_are_written_and_nothing_is_started(roo
     place = UnitLocation.system(root)
     assert not installation.install(schedule(), place).running
     assert files(root) == THREE
-    link = place.folder / "timers.target.wants" / units.TIMER  # by a `systemctl enable` typed by hand
+    link = (
+        place.folder / "timers.target.wants" / units.TIMER
+    )  # by a `systemctl enable` typed by hand
     link.parent.mkdir()
     link.symlink_to(place.folder / units.TIMER)
     installation.uninstall(place)
@@ -147,24 +153,36 @@ def test_a_unit_of_somebody_else_is_left_alone(root: Path, name: str, kind: str)
     else:
         path.write_text("[Unit]\n" if kind == "another's" else "")
     before = files(root)
-    for act in (lambda: installation.install(schedule(), place), lambda: installation.uninstall(place)):
-        with pytest.raises(ScheduleError, match=rf"{name}(: cannot be read| is not rigproof's: move it away)"):
+    for act in (
+        lambda: installation.install(schedule(), place),
+        lambda: installation.uninstall(place),
+    ):
+        with pytest.raises(
+            ScheduleError, match=rf"{name}(: cannot be read| is not rigproof's: move it away)"
+        ):
             act()
     assert files(root) == before, "neither is anything else written or removed"
     assert calls(root) == []
 
 
 @pytest.mark.parametrize("step", ["daemon-reload", "enable", "restart"])
-def test_systemd_that_refuses_is_quoted(root: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systemd_that_refuses_is_quoted(
+    root: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BREAKS", step)
-    with pytest.raises(ScheduleError, match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: mend that"):
+    with pytest.raises(
+        ScheduleError,
+        match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: mend that",
+    ):
         installation.install(schedule(), UnitLocation.system(root))
 
 
 def test_no_systemctl(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root.parent / "bin/systemctl").unlink()
     monkeypatch.setattr(command, "find", _missing)
-    with pytest.raises(ScheduleError, match="`systemctl daemon-reload` could not be run: no systemctl here"):
+    with pytest.raises(
+        ScheduleError, match="`systemctl daemon-reload` could not be run: no systemctl here"
+    ):
         installation.install(schedule(), UnitLocation.system(root))
 
 
@@ -177,8 +195,12 @@ def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.Mon
         raise PermissionError(13, "Permission denied", "x")
 
     place = UnitLocation.system(root)
-    monkeypatch.setattr(Path, "mkdir", refuse)  # root, as whom the tests may run, may write everywhere
-    with pytest.raises(ScheduleError, match="you may not write there: run it with sudo, or with --user"):
+    monkeypatch.setattr(
+        Path, "mkdir", refuse
+    )  # root, as whom the tests may run, may write everywhere
+    with pytest.raises(
+        ScheduleError, match="you may not write there: run it with sudo, or with --user"
+    ):
         installation.install(schedule(), place)
     with pytest.raises(ScheduleError, match="you may not write there: make it writable"):
         installation.install(schedule(), dataclasses.replace(place, user=True))
@@ -191,7 +213,8 @@ def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs.os, "fchmod", full)
     place = UnitLocation.system(root)
     with pytest.raises(
-        ScheduleError, match=r"cannot be written \(No space left on device\): make room, then install it"
+        ScheduleError,
+        match=r"cannot be written \(No space left on device\): make room, then install it",
     ):
         installation.install(schedule(), place)
     assert files(root) == set()
@@ -206,7 +229,8 @@ def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(
-        ScheduleError, match=r"rigproof-nightly.timer: Read-only file system: mend that, then start again"
+        ScheduleError,
+        match=r"rigproof-nightly.timer: Read-only file system: mend that, then start again",
     ):
         installation.uninstall(place)
 
@@ -218,7 +242,9 @@ def test_a_folder_that_is_a_file(root: Path) -> None:
 
 
 def test_a_name_that_no_unit_can_hold(root: Path) -> None:
-    with pytest.raises(ScheduleError, match="holds a character that no unit can hold: give it another name"):
+    with pytest.raises(
+        ScheduleError, match="holds a character that no unit can hold: give it another name"
+    ):
         installation.install(schedule("\udcff"), UnitLocation.system(root))
     assert files(root) == set()
 
@@ -227,8 +253,13 @@ def test_a_users_own_place(root: Path) -> None:
     place = UnitLocation.of_user({"HOME": "/home/lab"}, root)
     assert place.folder == Path("/home/lab/.config/systemd/user")
     assert place.stamp == Path("/home/lab/.local/share/systemd/timers") / f"stamp-{units.TIMER}"
-    other = UnitLocation.of_user({"HOME": "/home/lab", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"}, root)
-    assert (other.folder, other.stamp.parent) == (Path("/c/systemd/user"), Path("/d/systemd/timers"))
+    other = UnitLocation.of_user(
+        {"HOME": "/home/lab", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"}, root
+    )
+    assert (other.folder, other.stamp.parent) == (
+        Path("/c/systemd/user"),
+        Path("/d/systemd/timers"),
+    )
     assert place.running
 
 

@@ -31,7 +31,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def night(here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> tuple[int, list[str] | None]:
+def night(
+    here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> tuple[int, list[str] | None]:
     """The exit code of a night that ends with an error, and what the command was told to be unjudged."""
 
     def end(*_: object) -> None:
@@ -61,13 +63,17 @@ def test_the_failure_unit_learns_whether_everybody_was_told(
     monkeypatch.setenv(failure_note.OWN, "a1")
     (here / "reports").mkdir()
     assert main(["nightly", "--on-fail", command]) == 3
-    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) == failure_note.FailureNote(
-        "a1", None, told
-    )
+    assert failure_note.find(
+        here / "reports", {failure_note.OTHERS: "a1"}
+    ) == failure_note.FailureNote("a1", None, told)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("division"), OSError(28, "No space left on device", "x")])
-def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("division"), OSError(28, "No space left on device", "x")]
+)
+def test_an_error_of_our_own_is_told_too(
+    here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     code, (text,) = night(here, monkeypatch, error)  # type: ignore[misc]  # it was told
     assert code == 3
     assert text.startswith("rigproof broke off: ")
@@ -77,7 +83,9 @@ def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyP
 def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert night(here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", 1199.0)) == (4, None)
+    assert night(
+        here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", 1199.0)
+    ) == (4, None)
     assert not (here / "x.prom").exists()
     assert not (here / "reports").exists()
 
@@ -87,9 +95,14 @@ def test_a_lock_of_a_day_to_come_keeps_no_night_from_being_counted(
 ) -> None:
     """The clock was set back while a run had the machine: nobody can tell since when it has it."""
     for held_s, counted in ((-5.0, False), (-1199.0, False), (-86400.0, True)):
-        assert night(here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", held_s)) == (4, None)
+        assert night(
+            here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", held_s)
+        ) == (4, None)
         assert (here / "reports").exists() is counted
-    assert "has this machine; for how long cannot be told, because the clock was set back" in capsys.readouterr().out
+    assert (
+        "has this machine; for how long cannot be told, because the clock was set back"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +116,9 @@ def test_a_lock_of_a_day_to_come_keeps_no_night_from_being_counted(
     ],
     ids=" ".join,
 )
-def test_where_no_run_comes_about_no_earlier_one_is_written_down(here: Path, typed: list[str]) -> None:
+def test_where_no_run_comes_about_no_earlier_one_is_written_down(
+    here: Path, typed: list[str]
+) -> None:
     (here / "made").write_text("/an/earlier/run\n")
     assert main([*typed, "--run-dir-file", "made"]) == 2
     assert not (here / "made").exists()
@@ -115,7 +130,9 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     """Each such night is a run of its own, which leaves the other's alone, and the last of too many is a failure."""
 
     def busy(*_: object) -> None:
-        raise lock.MachineBusy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
+        raise lock.MachineBusy(
+            "another rigproof run has this machine (process 12, writing to reports/other)", 7200.0
+        )
 
     monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
@@ -125,11 +142,23 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
         writer.write(RunStarted("other", journals.plan(), {}, clock.machine_id()))
     (here / "reports/latest").symlink_to("other")
     before = sorted(path.name for path in other.iterdir())
-    typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom", "--most-skipped", "2"]
+    typed = [
+        "nightly",
+        "--station",
+        "host",
+        "--on-fail",
+        "./hook",
+        "--textfile",
+        "x.prom",
+        "--most-skipped",
+        "2",
+    ]
     typed += ["--run-dir-file", "made"]
     assert main(typed) == 4
     assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) is not None
-    assert "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
+    assert (
+        "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
+    )
     assert not (here / "told").exists()
     assert "rigproof_nights_skipped 1\n" in (here / "x-nights.prom").read_text()
     assert main(typed) == 1
@@ -140,15 +169,19 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert (here / "reports/latest").resolve() == other
     folder = here / "reports" / told["run_id"]
     assert (here / "made").read_text() == f"{folder}\n"
-    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) == failure_note.FailureNote(
-        "a1", str(folder), told=True
-    )
+    assert failure_note.find(
+        here / "reports", {failure_note.OTHERS: "a1"}
+    ) == failure_note.FailureNote("a1", str(folder), told=True)
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
-    (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
+    (failed,) = [
+        case for case in suite if any(isinstance(result, Failure) for result in case.result)
+    ]
     assert "it has had it for 2.0 h" in failed.result[0].message
 
 
-def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there = here / os.fsdecode(b"n\xff")
     there.mkdir()
     monkeypatch.chdir(there)
@@ -159,10 +192,14 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(here: Path, mon
     monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
     assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 4
-    assert Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
+    assert (
+        Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
+    )
 
 
-def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_no_file_to_write_a_name_into(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["nightly", "--run-dir-file", "."]) == 2
     assert "--run-dir-file .: cannot be written (" in capsys.readouterr().err
 

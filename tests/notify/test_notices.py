@@ -34,7 +34,11 @@ echo "told the pager"
 def made(folder: Path, value: float = 100.0) -> Path:
     run = folder / "run"
     values = {("copy", "gpu0"): value}
-    write_segment(run / "journal.jsonl", journals.bodies(journals.plan(), values), machine_root(folder / "root"))
+    write_segment(
+        run / "journal.jsonl",
+        journals.bodies(journals.plan(), values),
+        machine_root(folder / "root"),
+    )
     (run / "logs").mkdir()
     outputs.write(run)
     return run
@@ -63,7 +67,10 @@ def there() -> Iterator[Receiver]:
 
 def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Receiver) -> None:
     run, textfile = made(tmp_path, value=1.0), tmp_path / "rigproof.prom"
-    assert notices.notify_run(run, NotificationTargets(textfile, (str(hook),), Webhook(there.url))) == ()
+    assert (
+        notices.notify_run(run, NotificationTargets(textfile, (str(hook),), Webhook(there.url)))
+        == ()
+    )
     assert (tmp_path / "called").read_text() == "FAIL\n"
     assert (tmp_path / "run_dir").read_text() == str(run)
     verdict = (run / run_folder.VERDICT).read_bytes()
@@ -76,7 +83,10 @@ def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Recei
 
 def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -> None:
     run, textfile = made(tmp_path), tmp_path / "rigproof.prom"
-    assert notices.notify_run(run, NotificationTargets(textfile, (str(hook),), Webhook(there.url))) == ()
+    assert (
+        notices.notify_run(run, NotificationTargets(textfile, (str(hook),), Webhook(there.url)))
+        == ()
+    )
     assert not (tmp_path / "called").exists()
     assert json.loads(there.seen[0][2])["verdict"] == "PASS"
     assert 'rigproof_run_verdict{verdict="PASS"} 1.0' in textfile.read_text()
@@ -85,14 +95,20 @@ def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -
 def skipped_night(folder: Path, in_a_row: int) -> Path:
     run = folder / f"skipped-{in_a_row}"
     started = journals.bodies(journals.plan())[0]
-    bodies = [started, Postponed(("gpu0 is in use",), in_a_row, 3), RunEnded(False, "the machine is in use")]
+    bodies = [
+        started,
+        Postponed(("gpu0 is in use",), in_a_row, 3),
+        RunEnded(False, "the machine is in use"),
+    ]
     write_segment(run / "journal.jsonl", bodies, machine_root(folder / "root"))
     (run / "logs").mkdir()
     outputs.write(run)
     return run
 
 
-def test_a_night_that_was_skipped_takes_no_verdict_away(tmp_path: Path, hook: Path, there: Receiver) -> None:
+def test_a_night_that_was_skipped_takes_no_verdict_away(
+    tmp_path: Path, hook: Path, there: Receiver
+) -> None:
     textfile, nights = tmp_path / "rigproof.prom", tmp_path / "rigproof-nights.prom"
     settings = NotificationTargets(textfile, (str(hook),), Webhook(there.url))
     notices.notify_run(made(tmp_path, value=1.0), settings)
@@ -108,9 +124,14 @@ def test_a_night_that_was_skipped_takes_no_verdict_away(tmp_path: Path, hook: Pa
     assert there.seen == []
 
 
-def test_too_many_nights_that_were_skipped_are_told_as_a_failure(tmp_path: Path, hook: Path) -> None:
+def test_too_many_nights_that_were_skipped_are_told_as_a_failure(
+    tmp_path: Path, hook: Path
+) -> None:
     textfile = tmp_path / "rigproof.prom"
-    assert notices.notify_run(skipped_night(tmp_path, 3), NotificationTargets(textfile, (str(hook),))) == ()
+    assert (
+        notices.notify_run(skipped_night(tmp_path, 3), NotificationTargets(textfile, (str(hook),)))
+        == ()
+    )
     assert (tmp_path / "called").read_text() == "FAIL\n"
     assert 'rigproof_run_verdict{verdict="FAIL"} 1.0' in textfile.read_text()
     assert "rigproof_nights_skipped 3\n" in (tmp_path / "rigproof-nights.prom").read_text()
@@ -118,8 +139,12 @@ def test_too_many_nights_that_were_skipped_are_told_as_a_failure(tmp_path: Path,
 
 def test_a_skipped_night_that_cannot_be_told(tmp_path: Path) -> None:
     (tmp_path / "x-nights.prom").mkdir()
-    (said,) = notices.notify_skipped(skipped_night(tmp_path, 1), NotificationTargets(tmp_path / "x.prom"))
-    assert said.startswith(f"node-exporter is not told: {tmp_path}/x-nights.prom: cannot be written (Is a directory)")
+    (said,) = notices.notify_skipped(
+        skipped_night(tmp_path, 1), NotificationTargets(tmp_path / "x.prom")
+    )
+    assert said.startswith(
+        f"node-exporter is not told: {tmp_path}/x-nights.prom: cannot be written (Is a directory)"
+    )
     assert notices.notify_skipped(tmp_path / "skipped-1", NotificationTargets()) == ()
     (said,) = notices.notify_skipped(tmp_path, NotificationTargets(tmp_path / "x.prom"))
     assert said.startswith(f"nobody was told of {tmp_path}: ")
@@ -132,7 +157,8 @@ def test_nobody_asked_to_be_told(tmp_path: Path) -> None:
 def test_a_run_that_never_came_about_is_told(tmp_path: Path, hook: Path, there: Receiver) -> None:
     textfile = tmp_path / "rigproof.prom"
     said = notices.notify_no_run(
-        "the engine does not answer", NotificationTargets(textfile, (str(hook),), Webhook(there.url))
+        "the engine does not answer",
+        NotificationTargets(textfile, (str(hook),), Webhook(there.url)),
     )
     assert said == ()
     verdict = json.loads((tmp_path / "verdict").read_text())
@@ -150,22 +176,33 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     (tmp_path / "taken.prom").mkdir()
     before = (run / run_folder.VERDICT).read_bytes()
     told = notices.notify_run(
-        run, NotificationTargets(tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret"))
+        run,
+        NotificationTargets(
+            tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret")
+        ),
     )
     first, second, third = told
-    assert first.startswith(f"node-exporter is not told: {tmp_path}/taken.prom: cannot be written (Is a directory)")
+    assert first.startswith(
+        f"node-exporter is not told: {tmp_path}/taken.prom: cannot be written (Is a directory)"
+    )
     assert f"the command of --on-fail, {hook}, ended with exit code 7 after" in second
     assert "it last said: no such pager" in second
     assert f"(all that it printed: {run}/logs/on-fail.log)" in second
-    assert third.startswith("the webhook http://127.0.0.1:9/... was not told: it could not be reached (")
+    assert third.startswith(
+        "the webhook http://127.0.0.1:9/... was not told: it could not be reached ("
+    )
     assert (run / run_folder.VERDICT).read_bytes() == before
     assert outputs.judge(run).verdict == "FAIL"
 
 
-def test_a_command_without_end_is_ended(tmp_path: Path, hook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_without_end_is_ended(
+    tmp_path: Path, hook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(notices, "TOLD_S", 0.1)
     hook.write_text("#!/bin/sh\nsleep 600\n")
-    (said,) = notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),)))
+    (said,) = notices.notify_run(
+        made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))
+    )
     assert "did not end within its time and was stopped after" in said
 
 
@@ -178,13 +215,17 @@ def test_a_command_that_prints_without_end_fills_no_disk(tmp_path: Path, hook: P
 
 def test_what_a_command_says_steers_no_terminal(tmp_path: Path, hook: Path) -> None:
     hook.write_text("#!/bin/sh\nprintf '\\033[31mred\\033]0;title\\007\\n'\nexit 1\n")
-    (said,) = notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),)))
+    (said,) = notices.notify_run(
+        made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))
+    )
     assert "it last said: red" in said
     assert said.isprintable()
 
 
 def test_a_command_that_has_gone(tmp_path: Path) -> None:
-    (said,) = notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=("/nowhere/hook",)))
+    (said,) = notices.notify_run(
+        made(tmp_path, value=1.0), NotificationTargets(on_fail=("/nowhere/hook",))
+    )
     assert "ended with exit code 127" in said
     assert "No such file or directory" in said
 
@@ -196,7 +237,10 @@ def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
         run, NotificationTargets(on_fail=(str(hook),), webhook=Webhook("http://127.0.0.1:9/secret"))
     )
     assert first.startswith("the command of --on-fail did not run: ")
-    assert f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof report {run}`" in second
+    assert (
+        f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof report {run}`"
+        in second
+    )
 
 
 def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:
@@ -214,17 +258,22 @@ def test_an_error_of_our_own_stops_nothing(
 
     monkeypatch.setattr(notify_hook, "start", broken)
     (said,) = notices.notify_run(
-        made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url))
+        made(tmp_path, value=1.0),
+        NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url)),
     )
     assert said.startswith("an error of rigproof's own in test_notices.py, line ")
     assert "secret" not in said
     assert len(there.seen) == 1
 
 
-def test_a_full_disk_is_told_where_no_run_came_about(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_is_told_where_no_run_came_about(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     (said,) = notices.notify_no_run("why", NotificationTargets(on_fail=("true",)))
-    assert said.startswith("nobody was told that no run came about: No such file or directory: make room in ")
+    assert said.startswith(
+        "nobody was told that no run came about: No such file or directory: make room in "
+    )
 
 
 def test_the_textfile_of_a_recorded_run(tmp_path: Path) -> None:
@@ -236,7 +285,9 @@ def test_the_textfile_of_a_recorded_run(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_report_writes_it_when_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_writes_it_when_it_is_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, path = made(tmp_path), tmp_path / "rigproof.prom"
     notices.notify_run(run, NotificationTargets(textfile=tmp_path / "before.prom"))
     monkeypatch.setattr(sys, "path", list(sys.path))

@@ -44,7 +44,12 @@ def test_whatever_an_argument_holds_the_unit_stays_a_line(text: str) -> None:
     assert len(quoted.split("\n")) == 1
     if quoted.startswith('"'):
         # Read as systemd.syntax(7) says: escapes, then doubled signs.
-        inner = re.sub(r"\\x(..)|\\(.)", lambda m: chr(int(m[1], 16)) if m[1] else m[2], quoted[1:-1], flags=re.DOTALL)
+        inner = re.sub(
+            r"\\x(..)|\\(.)",
+            lambda m: chr(int(m[1], 16)) if m[1] else m[2],
+            quoted[1:-1],
+            flags=re.DOTALL,
+        )
         assert inner.replace("$$", "$").replace("%%", "%") == text
     else:
         assert quoted == text
@@ -63,7 +68,11 @@ def test_what_systemd_does_not_start(path: str) -> None:
         units.quote_program(path)
 
 
-@given(words=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12), min_size=1, max_size=4))
+@given(
+    words=st.lists(
+        st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12), min_size=1, max_size=4
+    )
+)
 def test_cron_hands_on_what_the_shell_is_to_read(words: list[str]) -> None:
     line = units.cron_words(words)
     # crontab(5): a percent sign that is not escaped ends the command; of one that is the backslash goes.

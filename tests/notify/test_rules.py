@@ -43,11 +43,15 @@ def rules() -> list[dict[str, Any]]:
 def everything() -> tuple[bytes, ...]:
     """All metrics that there are, of runs with and without a past, and of a night that was skipped."""
     birth = births.ruled(births.born(births.machine()))
-    made = journals.plan(journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST)))
+    made = journals.plan(
+        journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST))
+    )
     made = msgspec.structs.replace(made, birth=birth)
     started, *rest = journals.bodies(made)
     ran = samples.journal([started, Observed(births.machine(1)), *rest])
-    put_off = samples.journal([started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")])
+    put_off = samples.journal(
+        [started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")]
+    )
     return (
         textfile.run_metrics(fold(ran.entries), ran),
         textfile.run_metrics(*samples.mixed()),
@@ -60,7 +64,9 @@ def labels() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for text in everything():
         for metric in text_string_to_metric_families(text.decode("utf-8")):
-            found.setdefault(metric.name, set()).update(key for sample in metric.samples for key in sample.labels)
+            found.setdefault(metric.name, set()).update(
+                key for sample in metric.samples for key in sample.labels
+            )
     return found
 
 
@@ -114,12 +120,17 @@ def test_every_alert_has_been_seen_to_come() -> None:
     tests = yaml.safe_load(Path(__file__).with_name("rules_test.yml").read_bytes())["tests"]
     cases = [case for test in tests for case in test["alert_rule_test"]]
     for rule in rules():
-        assert {bool(case["exp_alerts"]) for case in cases if case["alertname"] == rule["alert"]} == {True, False}
+        assert {
+            bool(case["exp_alerts"]) for case in cases if case["alertname"] == rule["alert"]
+        } == {True, False}
 
 
 @pytest.mark.tools
 def test_prometheus_has_nothing_against_the_metrics(tmp_path: Path) -> None:
-    for name, run in (("mixed", samples.mixed()), ("hostile", samples.hostile('\\ " \n {} \x1b 中'))):
+    for name, run in (
+        ("mixed", samples.mixed()),
+        ("hostile", samples.hostile('\\ " \n {} \x1b 中')),
+    ):
         (tmp_path / name).write_bytes(textfile.run_metrics(*run) + textfile.night_metrics(*run))
         done = promtool("check", "metrics", stdin=tmp_path / name)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

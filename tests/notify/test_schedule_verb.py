@@ -55,7 +55,20 @@ def sentence(capsys: pytest.CaptureFixture[str], *typed: str) -> str:
 def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "box.toml").write_text("")
     folder = UnitLocation.system(here / "root").folder
-    assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
+    assert (
+        run(
+            here,
+            "install",
+            "--at",
+            "5:07",
+            "--",
+            "--machine",
+            "box.toml",
+            "--on-fail",
+            "sh -c 'exit 0'",
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     for name in (units.SERVICE, units.TIMER, units.FAILED):
         assert str(folder / name) in out
@@ -64,11 +77,30 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"WorkingDirectory={here}\n" in service
     assert " nightly --machine box.toml --on-fail \"sh -c 'exit 0'\"\n" in service
     assert "OnCalendar=*-*-* 05:07:00\n" in (folder / units.TIMER).read_text()
-    assert " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n" in (folder / units.FAILED).read_text()
-    assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
+    assert (
+        " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n"
+        in (folder / units.FAILED).read_text()
+    )
+    assert (
+        run(
+            here,
+            "install",
+            "--at",
+            "5:07",
+            "--",
+            "--machine",
+            "box.toml",
+            "--on-fail",
+            "sh -c 'exit 0'",
+        )
+        == 0
+    )
     assert "the schedule was there already, as it is asked for" in capsys.readouterr().out
     assert run(here, "uninstall") == 0
-    assert "the schedule is removed; the reports and the history of past nights stay" in capsys.readouterr().out
+    assert (
+        "the schedule is removed; the reports and the history of past nights stay"
+        in capsys.readouterr().out
+    )
     assert [path for path in (here / "root").rglob("*") if path.is_file()] == []
     assert run(here, "uninstall") == 0
     assert capsys.readouterr().out == "there was no schedule to remove\n"
@@ -117,7 +149,9 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert list(here.iterdir()) == []
 
 
-def test_what_no_crontab_can_hold_is_said_beside_the_units(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_crontab_can_hold_is_said_beside_the_units(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(here, "show", "--", "--out", "two\nlines") == 0
     out = capsys.readouterr().out
     assert ' --out "two\\x0alines"\n' in out
@@ -139,11 +173,17 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "WHAT"),
         (["begin"], "'begin'"),
-        (["install", "--at", "24:00"], "'24:00' is no time of day: give hours and minutes, such as 03:30"),
+        (
+            ["install", "--at", "24:00"],
+            "'24:00' is no time of day: give hours and minutes, such as 03:30",
+        ),
         (["install", "--at", "3"], "'3' is no time of day"),
         (["install", "--", "--burn", "soon"], "'soon' is no number of seconds"),
         (["install", "--", "--most-skipped", "0"], "'0' is no number from 1 to 9999"),
-        (["show", "--", "--no-such"], "unrecognized arguments: --no-such: see `rigproof nightly --help`"),
+        (
+            ["show", "--", "--no-such"],
+            "unrecognized arguments: --no-such: see `rigproof nightly --help`",
+        ),
         (["show", "--", "stray"], "unrecognized arguments: stray"),
         (["show", "--user", "--run-as", "root"], "give one of them"),
         (["show", "--run-as", "nobody-here"], "there is no such user here"),
@@ -153,9 +193,15 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--", "--on-fail", "no-such-program"], "no-such-program is not installed"),
         (["show", "--", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["show", "--", "--out", "\udcff"], "is not UTF-8"),
-        (["show", "--", "--out", "/usr/local/reports"], "the units may not write below /usr: give a path in /var/lib"),
+        (
+            ["show", "--", "--out", "/usr/local/reports"],
+            "the units may not write below /usr: give a path in /var/lib",
+        ),
         (["show", "--", "--out", "/usr"], "--out /usr: the units may not write below /usr"),
-        (["show", "--", "--textfile", "/etc/x.prom"], "--textfile /etc/x.prom: the units may not write below /etc"),
+        (
+            ["show", "--", "--textfile", "/etc/x.prom"],
+            "--textfile /etc/x.prom: the units may not write below /etc",
+        ),
         (["uninstall", "--at", "03:00"], "--at"),
     ],
 )
@@ -213,14 +259,33 @@ def test_a_user_who_may_do_all_of_it_is_given_the_night(
 ) -> None:
     (everybodys / "box.toml").write_text("")
     groups = os.getgroups()
-    assert run(here, "show", "--run-as", "nobody", "--", "--out", "/var/tmp/new", "--machine", "box.toml") == 0
+    assert (
+        run(
+            here,
+            "show",
+            "--run-as",
+            "nobody",
+            "--",
+            "--out",
+            "/var/tmp/new",
+            "--machine",
+            "box.toml",
+        )
+        == 0
+    )
     assert "User=nobody\n" in capsys.readouterr().out
     assert os.getgroups() == groups
 
 
-@pytest.mark.parametrize(("what", "words"), [("program", "may not start"), ("folder", "may not enter")])
+@pytest.mark.parametrize(
+    ("what", "words"), [("program", "may not start"), ("folder", "may not enter")]
+)
 def test_a_program_or_a_folder_of_roots(
-    everybodys: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str, words: str
+    everybodys: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    words: str,
 ) -> None:
     (everybodys / "own").mkdir(mode=0o700)
     if what == "folder":
@@ -284,8 +349,16 @@ def test_a_time_that_one_night_does_not_have(
 HOOK = '#!/bin/sh\necho "$RIGPROOF_VERDICT ${RIGPROOF_RUN_DIR-no run}" >>called\n'
 
 
-FAILED = {"MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_CODE": "exited", "MONITOR_EXIT_STATUS": "1"}
-KILLED = {"MONITOR_SERVICE_RESULT": "timeout", "MONITOR_EXIT_CODE": "killed", "MONITOR_EXIT_STATUS": "TERM"}
+FAILED = {
+    "MONITOR_SERVICE_RESULT": "exit-code",
+    "MONITOR_EXIT_CODE": "exited",
+    "MONITOR_EXIT_STATUS": "1",
+}
+KILLED = {
+    "MONITOR_SERVICE_RESULT": "timeout",
+    "MONITOR_EXIT_CODE": "killed",
+    "MONITOR_EXIT_STATUS": "TERM",
+}
 
 
 @pytest.mark.parametrize(
@@ -318,21 +391,28 @@ def test_a_night_that_failed_is_told_once(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if left is not None:
-        failure_note.write_note(here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left)
+        failure_note.write_note(
+            here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left
+        )
         monkeypatch.setenv("MONITOR_INVOCATION_ID", "a1")
     assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
     assert capsys.readouterr().out.startswith("the nightly run ")
     assert (here / "called").exists() is (called is not None)
     assert (here / "x.prom").exists() is (called is not None)
     if called:
-        assert (here / "called").read_text() == f"{called} {here / 'reports/a' if left is False else 'no run'}\n"
+        assert (
+            here / "called"
+        ).read_text() == f"{called} {here / 'reports/a' if left is False else 'no run'}\n"
         assert f'verdict="{called}"}} 1' in (here / "x.prom").read_text()
         assert stat.S_IMODE((here / "x.prom").stat().st_mode) == 0o644
 
 
 def test_who_could_not_be_told_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(here, "failed", "--on-fail", "false") == 3
-    assert f"the command of --on-fail, {_which('false')}, ended with exit code 1" in capsys.readouterr().out
+    assert (
+        f"the command of --on-fail, {_which('false')}, ended with exit code 1"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
@@ -341,7 +421,19 @@ def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
     """A folder of node-exporter's that is gone ends the night before it begins: the failure unit is all that is left to tell."""
     (here / "hook").write_text(HOOK)
     (here / "hook").chmod(0o755)
-    assert run(here, "failed", "--on-fail", "./hook", "--textfile", "gone/x.prom", "--webhook", "nowhere") == 3
+    assert (
+        run(
+            here,
+            "failed",
+            "--on-fail",
+            "./hook",
+            "--textfile",
+            "gone/x.prom",
+            "--webhook",
+            "nowhere",
+        )
+        == 3
+    )
     assert (here / "called").read_text() == "UNJUDGED no run\n"
     out = capsys.readouterr().out
     assert "--textfile gone/x.prom: there is no folder gone" in out
@@ -349,4 +441,8 @@ def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
 
 
 def _which(name: str) -> str:
-    return next(str(Path(folder) / name) for folder in os.environ["PATH"].split(":") if (Path(folder) / name).is_file())
+    return next(
+        str(Path(folder) / name)
+        for folder in os.environ["PATH"].split(":")
+        if (Path(folder) / name).is_file()
+    )

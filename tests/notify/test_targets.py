@@ -25,7 +25,10 @@ def test_nothing_asked_for_is_nothing_told() -> None:
 
 def test_what_was_asked_for(tmp_path: Path) -> None:
     found = targets.read(
-        tmp_path / "rigproof.prom", "sh -c 'exit 0' \"two words\"", URL, secret(tmp_path, b"0123456789abcdef\n")
+        tmp_path / "rigproof.prom",
+        "sh -c 'exit 0' \"two words\"",
+        URL,
+        secret(tmp_path, b"0123456789abcdef\n"),
     )
     assert found.textfile == tmp_path / "rigproof.prom"
     assert Path(found.on_fail[0]).is_absolute()
@@ -67,12 +70,18 @@ def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
 @each(
     "given, words",
     [
-        ({"textfile": Path("rigproof.txt")}, "reads files named \\*.prom alone: call it rigproof.prom"),
+        (
+            {"textfile": Path("rigproof.txt")},
+            "reads files named \\*.prom alone: call it rigproof.prom",
+        ),
         ({"textfile": Path(".prom")}, "call it rigproof.prom"),
         ({"textfile": Path("nowhere/x.prom")}, "there is no folder nowhere: give the one"),
         ({"on_fail": "mail 'root"}, "is no command \\(No closing quotation\\): close its quotes"),
         ({"on_fail": " "}, "--on-fail is empty: give a command"),
-        ({"on_fail": "no-such-program-here x"}, "--on-fail: no-such-program-here is not installed: put it on PATH"),
+        (
+            {"on_fail": "no-such-program-here x"},
+            "--on-fail: no-such-program-here is not installed: put it on PATH",
+        ),
         ({"webhook": "hooks.example/x"}, "that is no address: give https://HOST/..., or @FILE"),
         ({"webhook": "ftp://h/x"}, "that is no address"),
         ({"webhook": "https:///x"}, "that is no address"),
@@ -82,7 +91,10 @@ def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
         ({"webhook": "https://h/a b"}, "holds a space or another letter"),
         ({"webhook": "https://h/\x1b[31m"}, "holds a space or another letter"),
         ({"webhook": "https://h/\n"}, "holds a space or another letter"),
-        ({"webhook": "@nowhere"}, "--webhook nowhere: cannot be read \\(No such file or directory\\)"),
+        (
+            {"webhook": "@nowhere"},
+            "--webhook nowhere: cannot be read \\(No such file or directory\\)",
+        ),
         ({"secret_file": Path("x")}, "signs what --webhook posts, which is not given"),
     ],
 )
@@ -120,6 +132,8 @@ def test_a_command_that_may_not_be_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root, as whom the tests may run, may write everywhere
+    monkeypatch.setattr(
+        os, "access", lambda *_: False
+    )  # root, as whom the tests may run, may write everywhere
     with pytest.raises(TargetError, match="you may not write into"):
         targets.read(tmp_path / "x.prom")

@@ -33,14 +33,19 @@ def read(run: tuple[Verdict, Journal]) -> dict[str, Metric]:
 
 
 def values(metric: Metric, *labels: str) -> dict[tuple[str | None, ...], float]:
-    return {tuple(sample.labels.get(label) for label in labels): sample.value for sample in metric.samples}
+    return {
+        tuple(sample.labels.get(label) for label in labels): sample.value
+        for sample in metric.samples
+    }
 
 
 MIXED = read(samples.mixed())
 
 
 @pytest.mark.parametrize(
-    ("run", "word"), [(samples.passing(), "PASS"), (samples.mixed(), "FAIL")], ids=["passing", "mixed"]
+    ("run", "word"),
+    [(samples.passing(), "PASS"), (samples.mixed(), "FAIL")],
+    ids=["passing", "mixed"],
 )
 def test_the_verdict_is_one_of_three(run: tuple[Verdict, Journal], word: str) -> None:
     told = values(read(run)["rigproof_run_verdict"], "verdict")
@@ -70,37 +75,57 @@ def test_every_measurement_has_its_outcome_and_what_was_measured_its_value() -> 
         ("late", "cpu", "error"),
         ("kernel_faults", "system", "error"),
     }
-    assert not any(key[1] in ("disk_faults", "failures", "late") for key in measured), "not measured is absent, not 0"
+    assert not any(key[1] in ("disk_faults", "failures", "late") for key in measured), (
+        "not measured is absent, not 0"
+    )
 
 
 def test_limits_are_told_where_there_are_some() -> None:
     low = values(MIXED["rigproof_measurement_limit_low"], "measurement")
     high = values(MIXED["rigproof_measurement_limit_high"], "measurement")
-    assert (low["bandwidth",], low["gpu_count",], high["gpu_count",], high["disk_faults",]) == (10.0, 1.0, 1.0, 0.0)
+    assert (low["bandwidth",], low["gpu_count",], high["gpu_count",], high["disk_faults",]) == (
+        10.0,
+        1.0,
+        1.0,
+        0.0,
+    )
     assert ("gemm",) not in {**low, **high}
     assert ("bandwidth",) not in high
 
 
 def test_a_passing_measurement_passes() -> None:
-    assert set(values(read(samples.passing())["rigproof_measurement_outcome"], "outcome")) == {("pass",)}
+    assert set(values(read(samples.passing())["rigproof_measurement_outcome"], "outcome")) == {
+        ("pass",)
+    }
 
 
 def test_counts_and_checks() -> None:
     verdict, _ = samples.mixed()
-    for kind, kinds in {"violations": ["fail"], "unjudged": ["error", "skip"], "warnings": ["warn"]}.items():
+    for kind, kinds in {
+        "violations": ["fail"],
+        "unjudged": ["error", "skip"],
+        "warnings": ["warn"],
+    }.items():
         (sample,) = MIXED[f"rigproof_run_{kind}"].samples
         assert sample.value == len(verdict.of_kind(*kinds)) > 0
     assert set(values(MIXED["rigproof_check_outcome"], "check", "outcome")) == {
         (check.id, check.outcome) for check in verdict.checks
     }
     (about,) = MIXED["rigproof_run_info"].samples
-    assert about.labels == {"run_id": "run-1", "profile": "smoke", "scope": "full", "version": "0.1.0"}
+    assert about.labels == {
+        "run_id": "run-1",
+        "profile": "smoke",
+        "scope": "full",
+        "version": "0.1.0",
+    }
 
 
 def test_times() -> None:
     verdict, found = samples.passing()
     told = read((verdict, found))
-    assert told["rigproof_run_started_timestamp_seconds"].samples[0].value == 1767225600.0  # 2026-01-01 00:00 UTC
+    assert (
+        told["rigproof_run_started_timestamp_seconds"].samples[0].value == 1767225600.0
+    )  # 2026-01-01 00:00 UTC
     assert told["rigproof_run_ended_timestamp_seconds"].samples[0].value == 1767225600.0
     # One second of the boot-time clock from record to record, though the time of day stood still.
     assert told["rigproof_run_duration_seconds"].samples[0].value == len(found.entries) - 1
@@ -121,7 +146,13 @@ def test_what_is_not_known_of_a_time_is_absent() -> None:
 def test_a_run_over_a_restart_has_no_length() -> None:
     whole = samples.journal(journals.bodies(journals.plan()))
     *before, last = whole.entries
-    odd = Journal(whole.run_dir, (*before, msgspec.structs.replace(last, boot=1, boot_s=3.0)), (), ("boot", "again"), 1)
+    odd = Journal(
+        whole.run_dir,
+        (*before, msgspec.structs.replace(last, boot=1, boot_s=3.0)),
+        (),
+        ("boot", "again"),
+        1,
+    )
     assert "rigproof_run_duration_seconds" not in read((fold(odd.entries), odd))
 
 
@@ -139,7 +170,11 @@ PAST = Reference(
 def remembered(value: float, past: Reference = PAST) -> dict[str, Metric]:
     """A run in which one of two measurements has a past."""
     made = journals.plan(
-        journals.check("link.copy", msgspec.structs.replace(journals.due(), past=past), journals.due("copy", "gpu1"))
+        journals.check(
+            "link.copy",
+            msgspec.structs.replace(journals.due(), past=past),
+            journals.due("copy", "gpu1"),
+        )
     )
     found = samples.journal(journals.bodies(made, {("copy", "gpu0"): value}))
     return read((fold(found.entries), found))
@@ -148,9 +183,13 @@ def remembered(value: float, past: Reference = PAST) -> dict[str, Metric]:
 @pytest.mark.parametrize(("value", "outside"), [(150.0, 0.0), (130.0, 1.0)])
 def test_what_a_measurement_was_before(value: float, outside: float) -> None:
     told = remembered(value)
-    assert values(told["rigproof_measurement_outside"], "measurement", "component") == {("copy", "gpu0"): outside}
+    assert values(told["rigproof_measurement_outside"], "measurement", "component") == {
+        ("copy", "gpu0"): outside
+    }
     assert values(told["rigproof_measurement_unsteady"], "component") == {("gpu0",): 0.0}
-    assert values(told["rigproof_measurement_usual"], "component", "unit") == {("gpu0", "GB/s"): 150.0}
+    assert values(told["rigproof_measurement_usual"], "component", "unit") == {
+        ("gpu0", "GB/s"): 150.0
+    }
     assert values(told["rigproof_measurement_baseline"], "component") == {("gpu0",): 152.0}
     assert values(told["rigproof_measurement_outcome"], "component", "outcome") == {
         ("gpu0", "warn" if outside else "pass"): 1.0,
@@ -172,19 +211,30 @@ def test_what_a_measurement_was_before(value: float, outside: float) -> None:
     ],
     ids=["as ever", "worse", "another", "two ways"],
 )
-def test_in_which_way_a_measurement_strayed(past: Reference, value: float, what: set[tuple[str, str, str]]) -> None:
+def test_in_which_way_a_measurement_strayed(
+    past: Reference, value: float, what: set[tuple[str, str, str]]
+) -> None:
     told = remembered(value, past)
     if not what:
         assert "rigproof_measurement_drift" not in told
         return
-    assert values(told["rigproof_measurement_drift"], "measurement", "component", "what") == dict.fromkeys(what, 1.0)
+    assert values(
+        told["rigproof_measurement_drift"], "measurement", "component", "what"
+    ) == dict.fromkeys(what, 1.0)
 
 
 def test_what_changed_of_the_machine_is_counted_by_component() -> None:
     after = births.machine(1)  # a GPU is gone; kernel, driver, BIOS and VBIOS are others
-    after["board"] |= {"kernel": "6.13", "nvidia_driver": "590.1", "bios_version": "2", "os": "Debian 14"}
+    after["board"] |= {
+        "kernel": "6.13",
+        "nvidia_driver": "590.1",
+        "bios_version": "2",
+        "os": "Debian 14",
+    }
     after["nvml"]["devices"][0]["vbios"] = "97.00"
-    made = msgspec.structs.replace(journals.plan(), birth=births.ruled(births.born(births.machine())))
+    made = msgspec.structs.replace(
+        journals.plan(), birth=births.ruled(births.born(births.machine()))
+    )
     start, *rest = journals.bodies(made)
     found = samples.journal([start, Observed(after), *rest])
     told = read((fold(found.entries), found))
@@ -198,7 +248,11 @@ def test_what_changed_of_the_machine_is_counted_by_component() -> None:
 
 
 def test_of_what_nothing_is_remembered_nothing_is_told() -> None:
-    assert not {name for name in MIXED if name.endswith(("_outside", "_unsteady", "_drift", "_usual", "_baseline"))}
+    assert not {
+        name
+        for name in MIXED
+        if name.endswith(("_outside", "_unsteady", "_drift", "_usual", "_baseline"))
+    }
     assert "rigproof_baseline_timestamp_seconds" not in MIXED
 
 
@@ -223,7 +277,9 @@ def night(*bodies: Body) -> dict[str, float]:
 
 
 def test_a_night_that_was_skipped() -> None:
-    assert night(Postponed(("gpu0 is in use",), 2, 7), RunEnded(False, "the machine is in use")) == {
+    assert night(
+        Postponed(("gpu0 is in use",), 2, 7), RunEnded(False, "the machine is in use")
+    ) == {
         "rigproof_night_started_timestamp_seconds": 1767225600.0,
         "rigproof_nights_skipped": 2.0,
         "rigproof_nights_skipped_most": 7.0,
@@ -246,7 +302,17 @@ def test_names_follow_the_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ['back\\slash "quote"', "two\nlines", "a\x1b[31mred", "\u202eturned", "\ud800", "中文", "\\n", "x" * 5000]
+    "name",
+    [
+        'back\\slash "quote"',
+        "two\nlines",
+        "a\x1b[31mred",
+        "\u202eturned",
+        "\ud800",
+        "中文",
+        "\\n",
+        "x" * 5000,
+    ],
 )
 def test_names_from_outside_are_labels_and_nothing_else(name: str) -> None:
     told = read(samples.hostile(name))
@@ -256,7 +322,10 @@ def test_names_from_outside_are_labels_and_nothing_else(name: str) -> None:
     }
     for metric in told.values():
         for sample in metric.samples:
-            assert not any(hostile.HARMFUL.search(value) or len(value) > 300 for value in sample.labels.values())
+            assert not any(
+                hostile.HARMFUL.search(value) or len(value) > 300
+                for value in sample.labels.values()
+            )
 
 
 @settings(max_examples=examples(20))
@@ -266,10 +335,14 @@ def test_whatever_a_journal_holds_the_collector_reads(text: str) -> None:
     told = read((fold(found.entries), found))
     for metric in told.values():
         seen = [tuple(sorted(sample.labels.items())) for sample in metric.samples]
-        assert len(set(seen)) == len(seen), "two samples with the same labels are refused with the whole file"
+        assert len(set(seen)) == len(seen), (
+            "two samples with the same labels are refused with the whole file"
+        )
 
 
 def test_letters_of_any_language_and_marks_come_back_as_they_are() -> None:
-    told = read(samples.passing(journals.check("link.copy", journals.due("copy", 'a "b" \\ \\n 中'))))
+    told = read(
+        samples.passing(journals.check("link.copy", journals.due("copy", 'a "b" \\ \\n 中')))
+    )
     (sample,) = told["rigproof_measurement_value"].samples
     assert sample.labels["component"] == 'a "b" \\ \\n 中'

@@ -32,7 +32,16 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     (folder / "hook").chmod(0o755)
     script = Path(__file__).with_name("under_systemd.sh")
     done = command.run(
-        ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", str(script)],
+        [
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "--kill-child",
+            "sh",
+            str(script),
+        ],
         deadline=Deadline.after(240.0),
         env={
             "FOLDER": str(folder),
@@ -68,10 +77,14 @@ def test_the_timer_is_due(played: dict[str, list[str]]) -> None:
     ]
 
 
-def test_what_keeps_a_night_from_beginning_is_told_with_the_words_that_were_given(played: dict[str, list[str]]) -> None:
+def test_what_keeps_a_night_from_beginning_is_told_with_the_words_that_were_given(
+    played: dict[str, list[str]],
+) -> None:
     failed, told = played["the machine file is wrong"]  # by the night itself, and not a second time
     assert failed == "failed"
-    assert told.startswith('told UNJUDGED two words 50% $HOME: "box.toml, line 1: schema 7 is newer than this rigproof')
+    assert told.startswith(
+        'told UNJUDGED two words 50% $HOME: "box.toml, line 1: schema 7 is newer than this rigproof'
+    )
 
 
 def test_a_night_that_was_killed_is_told(played: dict[str, list[str]]) -> None:

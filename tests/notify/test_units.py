@@ -18,10 +18,16 @@ def test_the_night() -> None:
     assert found["WorkingDirectory"] == ["/srv/box"]
     assert found["Type"] == ["oneshot"]
     assert found["OnFailure"] == [units.FAILED]
-    assert found["SuccessExitStatus"] == ["4"], "a night on which the machine was in use is no failure"
+    assert found["SuccessExitStatus"] == ["4"], (
+        "a night on which the machine was in use is no failure"
+    )
     assert found["ConditionACPower"] == ["true"]
     assert found["ConditionPathExists"] == ["!/run/rigproof-hold"]
-    assert (found["Nice"], found["IOSchedulingClass"], found["KillMode"]) == (["10"], ["idle"], ["mixed"])
+    assert (found["Nice"], found["IOSchedulingClass"], found["KillMode"]) == (
+        ["10"],
+        ["idle"],
+        ["mixed"],
+    )
     assert {"TimeoutStartSec", "TimeoutStopSec"} <= set(found)
     assert found["User"] == ["root"], "without a name of a user there is no HOME"
 
@@ -38,7 +44,9 @@ def test_nothing_keeps_the_harness_from_the_machine() -> None:
             assert name not in found
 
 
-@pytest.mark.parametrize("name", ["ProtectSystem", "ProtectControlGroups", "ProtectHostname", "LockPersonality"])
+@pytest.mark.parametrize(
+    "name", ["ProtectSystem", "ProtectControlGroups", "ProtectHostname", "LockPersonality"]
+)
 def test_hardening_is_for_root_alone(name: str) -> None:
     assert name in settings(units.service(schedule()))
     assert name not in settings(units.service(schedule(run_as="lab")))
@@ -56,14 +64,18 @@ def test_the_timer() -> None:
 def test_what_is_started_when_a_night_fails() -> None:
     made = schedule("--machine", "x", "--on-fail", "mail root", telling=("--on-fail", "mail root"))
     found = settings(units.failure_unit(made))
-    assert found["ExecStart"] == ['/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"']
+    assert found["ExecStart"] == [
+        '/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"'
+    ]
     assert found["SyslogLevel"] == ["err"]
     assert "OnFailure" not in found, "it must not start itself"
 
 
 def test_a_users_own_units() -> None:
     made = units.texts(schedule(user=True))
-    assert settings(made[units.FAILED])["ExecStart"] == ["/opt/rigproof/bin/rigproof schedule failed --user"]
+    assert settings(made[units.FAILED])["ExecStart"] == [
+        "/opt/rigproof/bin/rigproof schedule failed --user"
+    ]
     found = settings(made[units.SERVICE])
     assert "User" not in found
     assert "After" not in found, "a user's systemd does not know the system's services"

@@ -26,7 +26,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "127.0.0.1")
 
 
-def post(url: str, secret: bytes | None = None, seconds: float = 30.0, run_id: str = "run-1") -> str | None:
+def post(
+    url: str, secret: bytes | None = None, seconds: float = 30.0, run_id: str = "run-1"
+) -> str | None:
     said = webhook.post(Webhook(url, secret), BODY, run_id, Deadline.after(seconds))
     assert said is None or "secret" not in said, "the address is the key to it"
     return said
@@ -83,7 +85,10 @@ def test_a_refusal_is_final(status: int) -> None:
 def test_no_redirect_is_followed(status: int) -> None:
     with receiving(200) as other, receiving((status, {"Location": other.url})) as there:
         said = post(there.url)
-    assert said == f"it answered {status}, a redirect, which is not followed: give the address that it leads to"
+    assert (
+        said
+        == f"it answered {status}, a redirect, which is not followed: give the address that it leads to"
+    )
     assert (len(there.seen), other.seen) == (1, [])
 
 
@@ -113,36 +118,50 @@ def test_nobody_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/services/secret"
-        assert post(url) == "it could not be reached (Connection refused), 4 times: see whether anything listens there"
+        assert (
+            post(url)
+            == "it could not be reached (Connection refused), 4 times: see whether anything listens there"
+        )
 
 
 def test_who_comes_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook, "ANSWER_S", 0.05)
     with receiving(200, hang=True) as there:
-        assert post(there.url) == "it did not answer in time, 4 times: see whether anything listens there"
+        assert (
+            post(there.url)
+            == "it did not answer in time, 4 times: see whether anything listens there"
+        )
     assert len(there.seen) == 4
 
 
 @pytest.mark.parametrize("kind", ["hang", "drip"])
-def test_the_deadline_holds_whatever_the_receiver_does(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_deadline_holds_whatever_the_receiver_does(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(webhook, "GIVEN_UP_S", 0.1)
     with receiving(200, hang=kind == "hang", drip=kind == "drip") as there:
         began = time.monotonic()
         said = post(there.url, seconds=0.2)
         assert time.monotonic() - began < 20.0  # of a machine that is busy with other things
     assert said is not None
-    assert said.startswith(("it did not come to the end of its answer in time", "it did not answer in time"))
+    assert said.startswith(
+        ("it did not come to the end of its answer in time", "it did not answer in time")
+    )
 
 
 def test_a_deadline_that_is_over_before_the_pause() -> None:
     with receiving((503, {"Retry-After": "20"})) as there:
-        assert post(there.url, seconds=10.0) == "it answered 503: see whether anything listens there"
+        assert (
+            post(there.url, seconds=10.0) == "it answered 503: see whether anything listens there"
+        )
 
 
 def test_a_certificate_that_nobody_signed(tls: Callable[[], int]) -> None:
     said = post(f"https://127.0.0.1:{tls()}/services/secret")
     assert said is not None
-    assert said.startswith("its certificate could not be verified: give the authority's file in REQUESTS_CA_BUNDLE")
+    assert said.startswith(
+        "its certificate could not be verified: give the authority's file in REQUESTS_CA_BUNDLE"
+    )
 
 
 def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

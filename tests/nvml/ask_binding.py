@@ -22,7 +22,11 @@ def plain(found: Any) -> Any:
     """The same as numbers, texts, lists and objects."""
     if isinstance(found, pynvml.c_nvmlFieldValue_t):
         code = found.nvmlReturn
-        return {"code": code} if code else {"code": 0, "value": getattr(found.value, _MEMBERS[found.valueType])}
+        return (
+            {"code": code}
+            if code
+            else {"code": 0, "value": getattr(found.value, _MEMBERS[found.valueType])}
+        )
     if isinstance(found, pynvml.c_nvmlDevice_t):
         return {"gpu": index(found)}
     if isinstance(found, ctypes.Structure):
@@ -48,7 +52,9 @@ def argument(given: Any) -> Any:
         case {"gpu": int(index)}:
             return pynvml.nvmlDeviceGetHandleByIndex(index)
         case {"fabric": int(version)}:
-            return getattr(pynvml, f"c_nvmlGpuFabricInfo_v{version}_t" if version else "c_nvmlGpuFabricInfo_t")()
+            return getattr(
+                pynvml, f"c_nvmlGpuFabricInfo_v{version}_t" if version else "c_nvmlGpuFabricInfo_t"
+            )()
         case {"kept": str(name)}:
             return _kept[name]
         case [[int(), int()], *_]:

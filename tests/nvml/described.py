@@ -45,7 +45,10 @@ class Machine:
 def read(path: Path) -> Machine:
     """Read a description that is known to be right."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    gpus = [_gpu(index, document.get("every_gpu", {}), own) for index, own in enumerate(document["gpus"])]
+    gpus = [
+        _gpu(index, document.get("every_gpu", {}), own)
+        for index, own in enumerate(document["gpus"])
+    ]
     pairs: dict[tuple[int, int], dict[str, str]] = {}
     for which, said in document.get("pairs", {}).items():
         every = itertools.combinations(range(len(gpus)), 2)
@@ -74,9 +77,12 @@ def _links(entries: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     links: dict[int, dict[str, Any]] = {}
     for entry in entries:
         for number in _numbers([entry["link"]]) or ():
-            links.setdefault(number, {}).update({key: value for key, value in entry.items() if key != "link"})
+            links.setdefault(number, {}).update(
+                {key: value for key, value in entry.items() if key != "link"}
+            )
     return {
-        number: {key: value for key, value in links[number].items() if value is not None} for number in sorted(links)
+        number: {key: value for key, value in links[number].items() if value is not None}
+        for number in sorted(links)
     }
 
 
@@ -84,5 +90,8 @@ def _numbers(entries: list[int | list[int]] | None) -> tuple[int, ...] | None:
     """Numbers and [first, last] spans, each number by itself."""
     if entries is None:
         return None
-    spans = [range(entry, entry + 1) if isinstance(entry, int) else range(entry[0], entry[1] + 1) for entry in entries]
+    spans = [
+        range(entry, entry + 1) if isinstance(entry, int) else range(entry[0], entry[1] + 1)
+        for entry in entries
+    ]
     return tuple(number for span in spans for number in span)

@@ -17,7 +17,16 @@ import pytest
 SOURCES = Path(__file__).with_name("fake")
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "fixtures/nvml"
 LIBRARY = "libnvidia-ml.so.1"
-_FLAGS = ("-shared", "-fPIC", "-std=c11", "-O0", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
+_FLAGS = (
+    "-shared",
+    "-fPIC",
+    "-std=c11",
+    "-O0",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
 
 
 def build(folder: Path) -> Path:
@@ -30,7 +39,9 @@ def build(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"{LIBRARY}.part"
     sources = sorted(map(str, SOURCES.glob("*.c")))
-    done = subprocess.run([compiler, *_FLAGS, "-o", str(made), *sources, "-lm"], capture_output=True, text=True)
+    done = subprocess.run(
+        [compiler, *_FLAGS, "-o", str(made), *sources, "-lm"], capture_output=True, text=True
+    )
     if done.returncode != 0:
         pytest.fail(f"{compiler} refuses tests/nvml/fake:\n{done.stderr}")
     made.replace(folder / LIBRARY)
@@ -61,5 +72,7 @@ def environment(library: Path, described: Path, *, age_s: float | None = None) -
     paths = [str(library), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     variables = {"LD_LIBRARY_PATH": os.pathsep.join(paths), "RIGPROOF_FAKE_NVML": str(described)}
     if age_s is not None:
-        variables["RIGPROOF_FAKE_NVML_EPOCH"] = repr(time.clock_gettime(time.CLOCK_BOOTTIME) - age_s)
+        variables["RIGPROOF_FAKE_NVML_EPOCH"] = repr(
+            time.clock_gettime(time.CLOCK_BOOTTIME) - age_s
+        )
     return variables

@@ -147,7 +147,13 @@ FIELDS: dict[int, tuple[str, Any]] = {
     271: ("power_brake_ns", int),
 }
 # Fields that take the link as their scope, and those that are there for each of the first twelve: of link 0 and of link 6.
-LINK_FIELDS = {161: "replays", 162: "recoveries", 163: "crc_errors", 164: "speed_mbs", 215: "recoveries"}
+LINK_FIELDS = {
+    161: "replays",
+    162: "recoveries",
+    163: "crc_errors",
+    164: "speed_mbs",
+    215: "recoveries",
+}
 LINK_ROWS = {
     (32, 96): "crc_errors",
     (39, 102): "crc_data_errors",

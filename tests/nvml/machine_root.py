@@ -13,9 +13,20 @@ import described
 from described import Gpu, Machine
 from machine_tree import Tree
 
-SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}  # GT/s a lane, by PCI Express generation
+SPEEDS = {
+    1: "2.5",
+    2: "5.0",
+    3: "8.0",
+    4: "16.0",
+    5: "32.0",
+    6: "64.0",
+}  # GT/s a lane, by PCI Express generation
 NVIDIA = "0x10de"
-_NEAR = {"PHB": ("INTERNAL", "PIX", "PXB", "PHB"), "PXB": ("INTERNAL", "PIX", "PXB"), "PIX": ("INTERNAL", "PIX")}
+_NEAR = {
+    "PHB": ("INTERNAL", "PIX", "PXB", "PHB"),
+    "PXB": ("INTERNAL", "PIX", "PXB"),
+    "PIX": ("INTERNAL", "PIX"),
+}
 # The sound function that a GeForce card has beside its display function, by architecture; GPUs without one are not listed.
 _SOUND = {"8.6": "0x1aef", "8.9": "0x22ba"}
 _SWITCH = "0x22a3"  # an NVSwitch of the Hopper generation
@@ -48,7 +59,11 @@ class _Bridges:
 def _near(machine: Machine, gpu: Gpu, distance: str) -> tuple[int, ...]:
     """The GPUs that have at least so much in common with this one, itself included."""
     paths = _NEAR[distance]
-    others = (other.index for other in machine.gpus if machine.pair(gpu.index, other.index).get("path") in paths)
+    others = (
+        other.index
+        for other in machine.gpus
+        if machine.pair(gpu.index, other.index).get("path") in paths
+    )
     return tuple(sorted({gpu.index, *others}))
 
 
@@ -62,7 +77,9 @@ def _folder(machine: Machine, gpu: Gpu, bridges: _Bridges) -> str:
         names += [f"outer {outer}", f"outer {outer} to {inner}"]
     if len(outer) > 1:
         names += [f"inner {inner}", f"inner {inner} to {gpu.index}"]
-    return "/".join([f"sys/devices/pci0000:{bus}", *(bridges.one(bus, name) for name in names), gpu.address])
+    return "/".join(
+        [f"sys/devices/pci0000:{bus}", *(bridges.one(bus, name) for name in names), gpu.address]
+    )
 
 
 def _gpu(tree: Tree, gpu: Gpu, folder: str) -> None:
@@ -94,8 +111,17 @@ def _node(gpu: Gpu) -> int:
     return gpu.memory_affinity[0] if gpu.memory_affinity else -1
 
 
-def _function(tree: Tree, folder: str, device: str, class_code: str, driver: str, numa_node: int) -> None:
-    tree.files(folder, vendor=NVIDIA, device=device, revision="0xa1", numa_node=numa_node, **{"class": class_code})
+def _function(
+    tree: Tree, folder: str, device: str, class_code: str, driver: str, numa_node: int
+) -> None:
+    tree.files(
+        folder,
+        vendor=NVIDIA,
+        device=device,
+        revision="0xa1",
+        numa_node=numa_node,
+        **{"class": class_code},
+    )
     low, high = int(device, 16) & 0xFF, int(device, 16) >> 8
     tree.write(f"{folder}/config", bytes([0xDE, 0x10, low, high]) + bytes(252))
     tree.link(f"sys/bus/pci/devices/{folder.rpartition('/')[2]}", folder)
@@ -104,8 +130,17 @@ def _function(tree: Tree, folder: str, device: str, class_code: str, driver: str
 
 def _switches(machine: Machine) -> Iterator[str]:
     """The addresses of the NVSwitches that links lead to, each once; a virtual machine hides them behind all ones."""
-    links = [link for gpu in machine.gpus for link in (gpu.links or {}).values() if link.get("remote_kind") == "switch"]
-    yield from {link["remote_address"][4:].lower() for link in links if not link["remote_address"].startswith("FFFF")}
+    links = [
+        link
+        for gpu in machine.gpus
+        for link in (gpu.links or {}).values()
+        if link.get("remote_kind") == "switch"
+    ]
+    yield from {
+        link["remote_address"][4:].lower()
+        for link in links
+        if not link["remote_address"].startswith("FFFF")
+    }
 
 
 def _driver(tree: Tree, machine: Machine) -> None:

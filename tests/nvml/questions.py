@@ -44,7 +44,8 @@ def values(answers: list[Answer]) -> list[Any]:
 def forks(library: Path) -> Forks:
     """Where the children come from; the loader reads where the library is as it starts."""
     return Forks(
-        ["ask_binding", "acceptance.observe.nvml"], {**os.environ, **fake_driver.environment(library, library)}
+        ["ask_binding", "acceptance.observe.nvml"],
+        {**os.environ, **fake_driver.environment(library, library)},
     )
 
 
@@ -128,5 +129,7 @@ def ask(
 def write(folder: Path, document: Any) -> Path:
     """A description of a test's own; a text is written as it is."""
     path = folder / "machine.json"
-    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+    path.write_text(
+        document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
+    )
     return path

@@ -31,7 +31,17 @@ def test_the_first_start_and_the_last_stop(library: Path, tmp_path: Path) -> Non
     path = write(tmp_path, {"synthetic": True, "driver_version": "1.2.3", "gpus": []})
     version, stop = ["nvmlSystemGetDriverVersion"], ["nvmlShutdown"]
     found = ask(
-        library, path, ["nvmlInit"], stop, version, ["nvmlDeviceGetCount"], stop, version, stop, ["nvmlInit"], version
+        library,
+        path,
+        ["nvmlInit"],
+        stop,
+        version,
+        ["nvmlDeviceGetCount"],
+        stop,
+        version,
+        stop,
+        ["nvmlInit"],
+        version,
     )
     done, uninitialised = {"value": None}, {"error": 1}
     wanted = [
@@ -50,4 +60,6 @@ def test_the_first_start_and_the_last_stop(library: Path, tmp_path: Path) -> Non
         "the GPU is lost",
         "unknown error",
     ]
-    assert ask(library, path, ["nvmlSystemGetCudaDriverVersion"]).answers == [{"error": NOT_SUPPORTED}]
+    assert ask(library, path, ["nvmlSystemGetCudaDriverVersion"]).answers == [
+        {"error": NOT_SUPPORTED}
+    ]

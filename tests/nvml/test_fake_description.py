@@ -15,7 +15,12 @@ from cases import each
 from questions import ask, write
 
 UNKNOWN = 999
-GPU: dict[str, Any] = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", "energy_j": 0.5, "ecc_corrected": 0}
+GPU: dict[str, Any] = {
+    "uuid": "GPU-0",
+    "pci_bus_id": "00000000:01:00.0",
+    "energy_j": 0.5,
+    "ecc_corrected": 0,
+}
 STEP = {"after_s": 1.0, "gpu": 0, "set": {"power_w": 1.0}}
 
 
@@ -58,7 +63,10 @@ DOCUMENTS: list[tuple[Any, str]] = [
     ({"synthetic": True, "gpus": [], "driver": "1"}, "driver: unknown key"),
     ({"synthetic": 1, "gpus": []}, "synthetic: true or false"),
     ({"synthetic": True, "gpus": [], "init_error": 0}, "init_error: the number is outside"),
-    ({"synthetic": True, "gpus": [], "refuse": {"nvmlDeviceGetNothing": 3}}, "no function of this library"),
+    (
+        {"synthetic": True, "gpus": [], "refuse": {"nvmlDeviceGetNothing": 3}},
+        "no function of this library",
+    ),
     ({"synthetic": True, "gpus": [], "refuse": {"field 400": 3}}, "no function of this library"),
     ({"synthetic": True, "gpus": [], "refuse": {"nvmlInit_v2": 0}}, "outside its range"),
     ({"synthetic": True, "gpus": [{"uuid": "GPU-0"}]}, "at least a uuid and a pci_bus_id"),
@@ -97,7 +105,10 @@ DOCUMENTS: list[tuple[Any, str]] = [
     (with_steps({**STEP, "set": {"power": 1.0}}), "power: unknown key"),
     (with_steps({**STEP, "grow": {"temperature_c": 1.0}}), "of a reading that is described"),
     (with_steps({**STEP, "grow": {"persistence": 1.0}}), "only a number can grow"),
-    (with_steps({**STEP, "grow": {"links": [{"link": 0, "replays": 1.0}]}}), "of a reading that is described"),
+    (
+        with_steps({**STEP, "grow": {"links": [{"link": 0, "replays": 1.0}]}}),
+        "of a reading that is described",
+    ),
     (with_steps({**STEP, "grow": {"links": [{"link": 0, "errors": 1.0}]}}), "errors: unknown key"),
 ]
 
@@ -148,8 +159,12 @@ def test_the_line_is_named_and_the_good_ones_are_taken(library: Path, tmp_path: 
     good = json.dumps(with_steps(STEP), indent=1)
     line = 1 + good[: good.index("power_w")].count("\n")
     assert ask(library, write(tmp_path, good), ["nvmlDeviceGetCount"]).values() == [1]
-    assert f"line {line}: power_x: unknown key" in refused(library, write(tmp_path, good.replace("power_w", "power_x")))
-    assert "machine.json:2: a text in quotes" in refused(library, write(tmp_path, '{"synthetic": true,\n}'))
+    assert f"line {line}: power_x: unknown key" in refused(
+        library, write(tmp_path, good.replace("power_w", "power_x"))
+    )
+    assert "machine.json:2: a text in quotes" in refused(
+        library, write(tmp_path, '{"synthetic": true,\n}')
+    )
 
 
 def test_a_description_that_is_not_there(library: Path, tmp_path: Path) -> None:
@@ -163,7 +178,9 @@ def test_a_description_that_is_not_there(library: Path, tmp_path: Path) -> None:
         chosen = {**os.environ, **variables, **({name: value} if value else {})}
         if value is None:
             del chosen[name]
-        done = subprocess.run([sys.executable, "-c", program], env=chosen, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=chosen, capture_output=True, text=True, check=True
+        )
         assert done.stdout == f"{UNKNOWN}\n"
         assert why in done.stderr
 
@@ -174,7 +191,9 @@ def test_no_compiler_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyP
         fake_driver.build(tmp_path)
 
 
-def test_sources_that_do_not_compile_are_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_that_do_not_compile_are_said_plainly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "broken.c").write_text("int main(void) { unused }\n", encoding="utf-8")
     monkeypatch.setattr(fake_driver, "SOURCES", tmp_path)
     with pytest.raises(pytest.fail.Exception, match="refuses tests/nvml/fake"):

@@ -43,7 +43,9 @@ def machines(library: Path) -> Iterator[dict[str, Machine]]:
         path = fake_driver.description(name)
         made[name] = Machine(described.read(path), Session(library, path, age_s=-1000.0))
     yield made
-    assert {name: machine.session.end() for name, machine in made.items()} == dict.fromkeys(TRIED, "")
+    assert {name: machine.session.end() for name, machine in made.items()} == dict.fromkeys(
+        TRIED, ""
+    )
 
 
 def every(test: Callable[[Machine], None]) -> Callable[..., None]:
@@ -71,7 +73,12 @@ def made(readings: dict[str, Any], key: str, make: Any) -> Any:
 def bits(answer: Answer) -> tuple[int, ...] | None:
     if answer.get("error") == NOT_SUPPORTED:
         return None
-    return tuple(64 * place + bit for place, word in enumerate(answer["value"]) for bit in range(64) if word >> bit & 1)
+    return tuple(
+        64 * place + bit
+        for place, word in enumerate(answer["value"])
+        for bit in range(64)
+        if word >> bit & 1
+    )
 
 
 def test_the_index_names_every_description() -> None:
@@ -89,7 +96,12 @@ def test_the_system(machine: Machine) -> None:
         "DeviceGetCount",
     )
     said = machine.said
-    wanted = [said.driver_version, said.cuda_driver_version, said.cuda_driver_version, len(said.gpus)]
+    wanted = [
+        said.driver_version,
+        said.cuda_driver_version,
+        said.cuda_driver_version,
+        len(said.gpus),
+    ]
     assert values(machine.ask(*([f"nvml{function}"] for function in functions))) == wanted
 
 
@@ -115,18 +127,34 @@ def test_handles(machine: Machine) -> None:
 @every
 def test_addresses_and_memory(machine: Machine) -> None:
     for gpu, found in machine.of_each(
-        ["nvmlDeviceGetPciInfo"], ["nvmlDeviceGetMemoryInfo"], ["nvmlDeviceGetMemoryInfo", 0x02000028]
+        ["nvmlDeviceGetPciInfo"],
+        ["nvmlDeviceGetMemoryInfo"],
+        ["nvmlDeviceGetMemoryInfo", 0x02000028],
     ):
         readings = gpu.readings
         pci, memory, memory_v2 = values(found)
         vendor, device = (int(part, 16) for part in readings["pci_device_id"].split(":"))
-        assert (pci["busId"], pci["busIdLegacy"]) == (readings["pci_bus_id"], readings["pci_bus_id"][4:])
-        assert (pci["domain"], pci["bus"], pci["device"]) == (0, int(gpu.address[5:7], 16), int(gpu.address[8:10], 16))
+        assert (pci["busId"], pci["busIdLegacy"]) == (
+            readings["pci_bus_id"],
+            readings["pci_bus_id"][4:],
+        )
+        assert (pci["domain"], pci["bus"], pci["device"]) == (
+            0,
+            int(gpu.address[5:7], 16),
+            int(gpu.address[8:10], 16),
+        )
         assert pci["pciDeviceId"] == device << 16 | vendor
-        total, used, reserved = (readings[f"memory_{part}_bytes"] for part in ("total", "used", "reserved"))
+        total, used, reserved = (
+            readings[f"memory_{part}_bytes"] for part in ("total", "used", "reserved")
+        )
         assert memory == {"total": total, "free": total - used - reserved, "used": used + reserved}
         del memory_v2["version"]
-        assert memory_v2 == {"total": total, "reserved": reserved, "free": total - used - reserved, "used": used}
+        assert memory_v2 == {
+            "total": total,
+            "reserved": reserved,
+            "free": total - used - reserved,
+            "used": used,
+        }
 
 
 @every
@@ -139,12 +167,23 @@ def test_where_a_gpu_sits_and_who_uses_it(machine: Machine) -> None:
         ["nvmlDeviceGetGraphicsRunningProcesses"],
         ["nvmlDeviceGetUtilizationRates"],
     ):
-        assert (bits(cpus), bits(near), bits(nodes)) == (gpu.cpu_affinity, gpu.cpu_affinity, gpu.memory_affinity)
-        for found, processes in ((compute, gpu.compute_processes), (graphics, gpu.graphics_processes)):
+        assert (bits(cpus), bits(near), bits(nodes)) == (
+            gpu.cpu_affinity,
+            gpu.cpu_affinity,
+            gpu.memory_affinity,
+        )
+        for found, processes in (
+            (compute, gpu.compute_processes),
+            (graphics, gpu.graphics_processes),
+        ):
             told = [(one["pid"], one["usedGpuMemory"]) for one in found["value"]]
-            assert told == [(process["pid"], process["memory_bytes"]) for process in processes or ()]
+            assert told == [
+                (process["pid"], process["memory_bytes"]) for process in processes or ()
+            ]
             for process in processes or ():
-                assert machine.ask(["nvmlSystemGetProcessName", process["pid"]]) == [{"value": process["name"]}]
+                assert machine.ask(["nvmlSystemGetProcessName", process["pid"]]) == [
+                    {"value": process["name"]}
+                ]
         load = gpu.readings.get("utilisation_percent")
         of_memory = gpu.readings.get("memory_utilisation_percent")
         assert use == given(None if load is None else {"gpu": load, "memory": of_memory})
@@ -164,8 +203,13 @@ def test_the_fabric_and_remapped_rows(machine: Machine) -> None:
                 assert record == given(None)
             else:
                 state, status = record["value"]["state"], record["value"]["status"]
-                assert (state, status) == (FABRIC[gpu.readings["fabric_state"]], gpu.readings.get("fabric_status", 0))
-        assert rows == given([int(gpu.readings[key]) for key in keys] if keys[0] in gpu.readings else None)
+                assert (state, status) == (
+                    FABRIC[gpu.readings["fabric_state"]],
+                    gpu.readings.get("fabric_status", 0),
+                )
+        assert rows == given(
+            [int(gpu.readings[key]) for key in keys] if keys[0] in gpu.readings else None
+        )
 
 
 @every
@@ -174,7 +218,9 @@ def test_every_field(machine: Machine) -> None:
         ["nvmlDeviceGetFieldValues", list(FIELDS)], ["nvmlDeviceGetFieldValues", [0, 60, 308, 9999]]
     ):
         told = dict(zip(FIELDS, found["value"], strict=True))
-        assert told == {field: in_field(made(gpu.readings, key, make)) for field, (key, make) in FIELDS.items()}
+        assert told == {
+            field: in_field(made(gpu.readings, key, make)) for field, (key, make) in FIELDS.items()
+        }
         codes = [INVALID_ARGUMENT, NOT_SUPPORTED, INVALID_ARGUMENT, INVALID_ARGUMENT]
         assert others["value"] == [{"code": code} for code in codes]
 
@@ -190,7 +236,10 @@ def test_every_link(machine: Machine) -> None:
                 )
             )
             if gpu.links is None or link not in gpu.links:
-                assert four == [{"error": NOT_SUPPORTED if gpu.links is None else INVALID_ARGUMENT}] * 4
+                assert (
+                    four
+                    == [{"error": NOT_SUPPORTED if gpu.links is None else INVALID_ARGUMENT}] * 4
+                )
                 continue
             own = gpu.links[link]
             assert four[:3] == [
@@ -209,16 +258,25 @@ def test_the_counters_and_the_speed_of_every_link(machine: Machine) -> None:
         for firsts, key in LINK_ROWS.items()
         for link, first in enumerate(firsts[place // 6] for place in range(12))
     ]
-    asked = [[field, link] for field, link, _ in scoped] + [[field, 0] for field, _, _ in rows] + [[91, 0], [52, 0]]
+    asked = (
+        [[field, link] for field, link, _ in scoped]
+        + [[field, 0] for field, _, _ in rows]
+        + [[91, 0], [52, 0]]
+    )
     for gpu, (found,) in machine.of_each(["nvmlDeviceGetFieldValues", asked]):
         if gpu.links is None:
             assert found["value"] == [{"code": NOT_SUPPORTED}] * len(asked)
             continue
         for (field, link, key), told in zip([*scoped, *rows], found["value"][:-2], strict=True):
             beyond = link not in gpu.links
-            assert told == ({"code": INVALID_ARGUMENT} if beyond else in_field(gpu.links[link].get(key))), (field, link)
+            assert told == (
+                {"code": INVALID_ARGUMENT} if beyond else in_field(gpu.links[link].get(key))
+            ), (field, link)
         replays = [link["replays"] for link in gpu.links.values() if "replays" in link]
-        assert found["value"][-2:] == [in_field(len(gpu.links)), in_field(sum(replays) if replays else None)]
+        assert found["value"][-2:] == [
+            in_field(len(gpu.links)),
+            in_field(sum(replays) if replays else None),
+        ]
 
 
 @every
@@ -227,7 +285,10 @@ def test_the_counters_of_links_by_function(machine: Machine) -> None:
     for gpu in machine.said.gpus:
         for number, link in (gpu.links or {}).items():
             found = machine.ask(
-                *(["nvmlDeviceGetNvLinkErrorCounter", {"gpu": gpu.index}, number, counter] for counter in range(5))
+                *(
+                    ["nvmlDeviceGetNvLinkErrorCounter", {"gpu": gpu.index}, number, counter]
+                    for counter in range(5)
+                )
             )
             assert found == [given(link.get(key)) for key in keys]
 

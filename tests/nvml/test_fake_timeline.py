@@ -20,7 +20,12 @@ TEMPERATURE = ["nvmlDeviceGetTemperatureV", {"gpu": 0}, 0]
 
 
 def gpu(number: int, **more: Any) -> dict[str, Any]:
-    return {"uuid": f"GPU-{number}", "pci_bus_id": f"00000000:0{number + 1}:00.0", "temperature_c": 40, **more}
+    return {
+        "uuid": f"GPU-{number}",
+        "pci_bus_id": f"00000000:0{number + 1}:00.0",
+        "temperature_c": 40,
+        **more,
+    }
 
 
 def machine(*gpus: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -32,7 +37,11 @@ def test_a_step_comes_when_its_time_has_come(library: Path, tmp_path: Path) -> N
         {
             "after_s": 5.0,
             "gpu": 0,
-            "set": {"temperature_c": 70, "serial": "1", "refuse": {"nvmlDeviceGetVbiosVersion": 16}},
+            "set": {
+                "temperature_c": 70,
+                "serial": "1",
+                "refuse": {"nvmlDeviceGetVbiosVersion": 16},
+            },
         },
         {"after_s": 6.0, "set": {"temperature_c": 90}},
     ]
@@ -47,15 +56,29 @@ def test_a_step_comes_when_its_time_has_come(library: Path, tmp_path: Path) -> N
     assert ask(library, path, *more, age_s=0.0).answers == [{"error": NOT_SUPPORTED}] * 2
 
 
-def test_time_begins_with_the_first_init_where_no_other_is_given(library: Path, tmp_path: Path) -> None:
-    path = write(tmp_path, machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"temperature_c": 70}}]))
+def test_time_begins_with_the_first_init_where_no_other_is_given(
+    library: Path, tmp_path: Path
+) -> None:
+    path = write(
+        tmp_path,
+        machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"temperature_c": 70}}]),
+    )
     assert ask(library, path, TEMPERATURE, ["sleep", 0.2], TEMPERATURE).values() == [40, None, 70]
 
 
-def test_time_begins_when_the_file_that_holds_the_epoch_is_there(library: Path, tmp_path: Path) -> None:
-    path = write(tmp_path, machine(gpu(0), timeline=[{"after_s": 0.0, "gpu": 0, "set": {"temperature_c": 70}}]))
+def test_time_begins_when_the_file_that_holds_the_epoch_is_there(
+    library: Path, tmp_path: Path
+) -> None:
+    path = write(
+        tmp_path,
+        machine(gpu(0), timeline=[{"after_s": 0.0, "gpu": 0, "set": {"temperature_c": 70}}]),
+    )
     epoch = tmp_path / "epoch"
-    variables = {**os.environ, **fake_driver.environment(library, path), "RIGPROOF_FAKE_NVML_EPOCH": str(epoch)}
+    variables = {
+        **os.environ,
+        **fake_driver.environment(library, path),
+        "RIGPROOF_FAKE_NVML_EPOCH": str(epoch),
+    }
     program = """
 import sys, pynvml
 pynvml.nvmlInit()
@@ -69,7 +92,11 @@ for _ in sys.stdin:
     print(pynvml.nvmlDeviceGetTemperature(handle, 0), flush=True)
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as asked:
         assert asked.stdin is not None
         assert asked.stdout is not None
@@ -89,7 +116,9 @@ def test_readings_grow(library: Path, tmp_path: Path) -> None:
         {"after_s": 10.0, "gpu": 0, "grow": grow},
         {"after_s": 1000.0, "gpu": 0, "set": {"ecc_corrected": 5}},
     ]
-    path = write(tmp_path, machine(gpu(0, ecc_corrected=100, energy_j=50.0, links=[link]), timeline=steps))
+    path = write(
+        tmp_path, machine(gpu(0, ecc_corrected=100, energy_j=50.0, links=[link]), timeline=steps)
+    )
     questions = [
         ["nvmlDeviceGetTotalEccErrors", {"gpu": 0}, 0, 0],
         ["nvmlDeviceGetNvLinkErrorCounter", {"gpu": 0}, 0, 0],
@@ -114,14 +143,18 @@ def test_a_lost_gpu_answers_nothing_else_and_the_other_one_goes_on(library: Path
         ["nvmlDeviceGetHandleByPciBusId", "0000:41:00.0"],
         ["nvmlDeviceGetTopologyCommonAncestor", {"gpu": 0}, {"gpu": 1}],
     ]
-    assert all("value" in answer for answer in ask(library, path, *questions[:-2], age_s=-100.0).answers)
+    assert all(
+        "value" in answer for answer in ask(library, path, *questions[:-2], age_s=-100.0).answers
+    )
     found = ask(library, path, *questions, age_s=60.0).answers
     assert ["error" in answer for answer in found] == [False, False, False, True, True, True]
     assert [answer["error"] for answer in found[3:]] == [GPU_IS_LOST] * 3
 
 
 def test_a_handle_of_before_the_loss_answers_so_too(library: Path, tmp_path: Path) -> None:
-    path = write(tmp_path, machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"lost": True}}]))
+    path = write(
+        tmp_path, machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"lost": True}}])
+    )
     assert ask(library, path, TEMPERATURE, ["sleep", 0.2], TEMPERATURE).answers[::2] == [
         {"value": 40},
         {"error": GPU_IS_LOST},
@@ -164,7 +197,14 @@ def test_a_wait_ends_in_time_and_an_old_xid_is_not_told(library: Path, tmp_path:
     path = write(tmp_path, machine(gpu(0), timeline=[{"after_s": 1.0, "gpu": 0, "xid": 31}]))
     register = ["nvmlDeviceRegisterEvents", {"gpu": 0}, XID, {"kept": "set"}]
     begun = time.monotonic()
-    found = ask(library, path, ["nvmlEventSetCreate"], register, ["nvmlEventSetWait", {"kept": "set"}, 200], age_s=50.0)
+    found = ask(
+        library,
+        path,
+        ["nvmlEventSetCreate"],
+        register,
+        ["nvmlEventSetWait", {"kept": "set"}, 200],
+        age_s=50.0,
+    )
     assert found.answers[2] == {"error": TIMED_OUT}
     assert 0.2 <= time.monotonic() - begun < 15.0
 
@@ -176,7 +216,9 @@ def test_a_gpu_that_hangs_and_the_other_one_goes_on(library: Path, tmp_path: Pat
 
 
 def test_a_driver_that_hangs(library: Path, tmp_path: Path) -> None:
-    assert stands_still(Child(library, write(tmp_path, machine(gpu(0), init_hang=True))), ["nvmlInit"])
+    assert stands_still(
+        Child(library, write(tmp_path, machine(gpu(0), init_hang=True))), ["nvmlInit"]
+    )
 
 
 def stands_still(child: Child, question: Question) -> bool:
@@ -187,8 +229,12 @@ def stands_still(child: Child, question: Question) -> bool:
     return child.end()[0] == -signal.SIGKILL and silent
 
 
-@pytest.mark.parametrize("document", [machine(gpu(0, crash=True)), machine(gpu(0), init_crash=True)])
-def test_a_gpu_or_a_driver_that_crashes(library: Path, tmp_path: Path, document: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "document", [machine(gpu(0, crash=True)), machine(gpu(0), init_crash=True)]
+)
+def test_a_gpu_or_a_driver_that_crashes(
+    library: Path, tmp_path: Path, document: dict[str, Any]
+) -> None:
     found = ask(library, write(tmp_path, document), TEMPERATURE)
     assert (found.returncode, found.answers) == (-signal.SIGABRT, [])
 
@@ -200,13 +246,21 @@ def test_a_driver_that_cannot_be_opened(library: Path, tmp_path: Path) -> None:
 
 def test_functions_and_fields_that_are_refused(library: Path, tmp_path: Path) -> None:
     refusing = machine(
-        gpu(0, refuse={"nvmlDeviceGetTemperatureV": 4, "field 82": 17}, memory_temperature_c=50, pcie_replays=0),
+        gpu(
+            0,
+            refuse={"nvmlDeviceGetTemperatureV": 4, "field 82": 17},
+            memory_temperature_c=50,
+            pcie_replays=0,
+        ),
         gpu(1, memory_temperature_c=50, pcie_replays=0),
         refuse={"nvmlDeviceGetPcieReplayCounter": 13},
     )
     questions = []
     for handle in ({"gpu": 0}, {"gpu": 1}):
-        questions += [["nvmlDeviceGetTemperatureV", handle, 0], ["nvmlDeviceGetPcieReplayCounter", handle]]
+        questions += [
+            ["nvmlDeviceGetTemperatureV", handle, 0],
+            ["nvmlDeviceGetPcieReplayCounter", handle],
+        ]
         questions += [["nvmlDeviceGetFieldValues", handle, [82, 94]]]
     found = ask(library, write(tmp_path, refusing), *questions).answers
     good = {"code": 0, "value": 0}

@@ -24,14 +24,27 @@ def test_a_described_machine_on_the_bus(tmp_path: Path, name: str) -> None:
     machine = described.read(path)
     sysfs_tree(tmp_path, path)
     functions = {function.address: function for function in pci.read(tmp_path)}
-    assert [one.address for one in functions.values() if one.is_display] == [gpu.address for gpu in machine.gpus]
+    assert [one.address for one in functions.values() if one.is_display] == [
+        gpu.address for gpu in machine.gpus
+    ]
     for gpu in machine.gpus:
         said, found = gpu.readings, functions[gpu.address]
-        assert (found.device_id, found.driver, found.answers) == (said["pci_device_id"], "nvidia", True)
-        assert (found.link_speed_gts, found.link_width) == (float(SPEEDS[said["link_gen"]]), said["link_width"])
+        assert (found.device_id, found.driver, found.answers) == (
+            said["pci_device_id"],
+            "nvidia",
+            True,
+        )
+        assert (found.link_speed_gts, found.link_width) == (
+            float(SPEEDS[said["link_gen"]]),
+            said["link_width"],
+        )
         assert found.max_link_speed_gts == float(SPEEDS[said["max_link_gen"]])
         virtual = said["virtualisation"] == "passthrough"
-        slot = (None, None) if virtual else (float(SPEEDS[said["max_link_gen_here"]]), said["max_link_width_here"])
+        slot = (
+            (None, None)
+            if virtual
+            else (float(SPEEDS[said["max_link_gen_here"]]), said["max_link_width_here"])
+        )
         assert (found.slot_max_link_speed_gts, found.slot_max_link_width) == slot
         assert found.numa_node == (gpu.memory_affinity[0] if gpu.memory_affinity else None)
 
@@ -50,15 +63,39 @@ def test_a_described_machine_hangs_together(tmp_path: Path, name: str) -> None:
 
 
 def test_switches(tmp_path: Path) -> None:
-    one = {"compute_capability": "8.9", "name": "GPU", "pci_device_id": "10de:26b1", "link_gen": 4, "link_width": 16}
-    one |= {"max_link_gen": 4, "max_link_gen_here": 4, "max_link_width_here": 16, "virtualisation": "none"}
-    gpus = [{**one, "uuid": f"GPU-{i}", "pci_bus_id": f"00000000:{i + 1:02X}:00.0", "minor": i} for i in range(4)]
+    one = {
+        "compute_capability": "8.9",
+        "name": "GPU",
+        "pci_device_id": "10de:26b1",
+        "link_gen": 4,
+        "link_width": 16,
+    }
+    one |= {
+        "max_link_gen": 4,
+        "max_link_gen_here": 4,
+        "max_link_width_here": 16,
+        "virtualisation": "none",
+    }
+    gpus = [
+        {**one, "uuid": f"GPU-{i}", "pci_bus_id": f"00000000:{i + 1:02X}:00.0", "minor": i}
+        for i in range(4)
+    ]
     pairs = {"every": {"path": "PXB"}, "0,1": {"path": "PIX"}, "2,3": {"path": "PIX"}}
-    document = {"driver_version": "1.2", "cuda_driver_version": 1, "every_gpu": {}, "gpus": gpus, "pairs": pairs}
+    document = {
+        "driver_version": "1.2",
+        "cuda_driver_version": 1,
+        "every_gpu": {},
+        "gpus": gpus,
+        "pairs": pairs,
+    }
     path = write(tmp_path, {"synthetic": True, **document})
     sysfs_tree(tmp_path / "root", path)
-    places = list(pci_place.read(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values())
-    paths = {(a, b): topology.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)}
+    places = list(
+        pci_place.read(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values()
+    )
+    paths = {
+        (a, b): topology.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)
+    }
     assert {pair for pair, path in paths.items() if path == "PIX"} == {(0, 1), (2, 3)}
     assert set(paths.values()) == {"PIX", "PXB"}
 

@@ -16,7 +16,15 @@ from cases import each
 from described import Gpu, Machine
 from questions import GPU_IS_LOST, write
 
-from acceptance.machine.inventory import GpuCounters, GpuProcess, GpuTraits, NvLink, NvmlAnswer, NvmlDevice, NvmlPair
+from acceptance.machine.inventory import (
+    GpuCounters,
+    GpuProcess,
+    GpuTraits,
+    NvLink,
+    NvmlAnswer,
+    NvmlDevice,
+    NvmlPair,
+)
 from acceptance.observe import nvml
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
@@ -39,13 +47,21 @@ PLAIN = (
         "slowdown_temperature_c",
         "shutdown_temperature_c",
     ),
-    *("memory_max_temperature_c", "max_sm_clock_mhz", "max_memory_clock_mhz", "mig_enabled", "compute_mode"),
+    *(
+        "memory_max_temperature_c",
+        "max_sm_clock_mhz",
+        "max_memory_clock_mhz",
+        "mig_enabled",
+        "compute_mode",
+    ),
     *("display_active", "persistence", "ecc_enabled", "fabric_state"),
 )
 LINK_SUMS = ("replays", "recoveries", "crc_errors")
 
 
-def probe(library: Path, path: Path, patch: pytest.MonkeyPatch, age_s: float | None = -1000.0) -> NvmlAnswer:
+def probe(
+    library: Path, path: Path, patch: pytest.MonkeyPatch, age_s: float | None = -1000.0
+) -> NvmlAnswer:
     """The answer of the product's own child, which starts as it does at a user's."""
     for name, value in fake_driver.environment(library, path, age_s=age_s).items():
         patch.setenv(name, value)
@@ -68,12 +84,21 @@ def expected(machine: Machine) -> NvmlAnswer:
     cuda = machine.cuda_driver_version
     pairs = [_pair(machine, a, b) for a, b in itertools.permutations(range(len(machine.gpus)), 2)]
     devices = tuple(map(_device, machine.gpus))
-    return NvmlAnswer(machine.driver_version, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None, tuple(pairs))
+    return NvmlAnswer(
+        machine.driver_version,
+        f"{cuda // 1000}.{cuda % 1000 // 10}",
+        devices,
+        None,
+        None,
+        tuple(pairs),
+    )
 
 
 def _pair(machine: Machine, a: int, b: int) -> NvmlPair:
     said = machine.pair(a, b)
-    return NvmlPair(a, b, said.get("path"), said.get("p2p"), said.get("p2p"), said.get("p2p_nvlink"))
+    return NvmlPair(
+        a, b, said.get("path"), said.get("p2p"), said.get("p2p"), said.get("p2p_nvlink")
+    )
 
 
 def _device(gpu: Gpu) -> NvmlDevice:
@@ -111,13 +136,20 @@ def _traits(gpu: Gpu) -> GpuTraits:
 
 
 def _processes(said: list[dict[str, Any]] | None) -> tuple[GpuProcess, ...] | None:
-    return None if said is None else tuple(GpuProcess(one["pid"], one["name"], one["memory_bytes"]) for one in said)
+    return (
+        None
+        if said is None
+        else tuple(GpuProcess(one["pid"], one["name"], one["memory_bytes"]) for one in said)
+    )
 
 
 def _counters(gpu: Gpu) -> GpuCounters:
     own = [name for name in GpuCounters.__slots__ if not name.startswith("nvlink_")]
     active = [link for link in (gpu.links or {}).values() if link["active"]]
-    sums = {f"nvlink_{name}": sum(link[name] for link in active) if active else None for name in LINK_SUMS}
+    sums = {
+        f"nvlink_{name}": sum(link[name] for link in active) if active else None
+        for name in LINK_SUMS
+    }
     return GpuCounters(**{name: gpu.readings.get(name) for name in own}, **sums)
 
 
@@ -153,7 +185,11 @@ def test_a_lost_gpu_is_known_by_its_code_and_the_other_one_is_read(library: Path
     before = expected(described.read(path))
     assert found.error is None
     assert found.devices[0] == before.devices[0]
-    assert (found.devices[1].error_code, found.devices[1].uuid, found.pairs) == (GPU_IS_LOST, None, ())
+    assert (found.devices[1].error_code, found.devices[1].uuid, found.pairs) == (
+        GPU_IS_LOST,
+        None,
+        (),
+    )
 
 
 def test_counters_that_grew(library: Path) -> None:
@@ -185,8 +221,12 @@ def test_a_driver_that_cannot_be_asked(
     assert (found.error_code, found.devices) == (code, ())
 
 
-def test_a_child_that_crashes(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [], "init_crash": True}), monkeypatch)
+def test_a_child_that_crashes(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = probe(
+        library, write(tmp_path, {"synthetic": True, "gpus": [], "init_crash": True}), monkeypatch
+    )
     assert "was ended by signal 6" in str(found.error)
 
 
@@ -204,15 +244,34 @@ def test_a_driver_that_hangs(
 
 
 def test_an_older_driver_is_asked_by_its_older_calls(library: Path, tmp_path: Path) -> None:
-    missing = ("nvmlDeviceGetFieldValues", "nvmlDeviceGetGpuFabricInfoV", "nvmlDeviceGetComputeRunningProcesses_v3")
+    missing = (
+        "nvmlDeviceGetFieldValues",
+        "nvmlDeviceGetGpuFabricInfoV",
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+    )
     process = {"pid": 4194300, "memory_bytes": 5, "name": "train"}
     gpu = {
-        **{"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", "fabric_state": "in-progress", "fabric_status": 0},
-        **{"ecc_corrected": 3, "remapped_corrected": 1, "remapped_uncorrected": 2, "remap_pending": True},
+        **{
+            "uuid": "GPU-0",
+            "pci_bus_id": "00000000:01:00.0",
+            "fabric_state": "in-progress",
+            "fabric_status": 0,
+        },
+        **{
+            "ecc_corrected": 3,
+            "remapped_corrected": 1,
+            "remapped_uncorrected": 2,
+            "remap_pending": True,
+        },
         **{"remap_failed": False, "retired_single": 4, "retired_pending": True, "pcie_replays": 6},
         **{"compute_processes": [process], "refuse": dict.fromkeys(missing, 13)},
     }
-    document = {"synthetic": True, "driver_version": "450.80.02", "cuda_driver_version": 11000, "gpus": [gpu]}
+    document = {
+        "synthetic": True,
+        "driver_version": "450.80.02",
+        "cuda_driver_version": 11000,
+        "gpus": [gpu],
+    }
     (device,) = read(library, write(tmp_path, document)).devices
     assert device.error is None
     assert device.traits is not None
@@ -220,6 +279,14 @@ def test_an_older_driver_is_asked_by_its_older_calls(library: Path, tmp_path: Pa
     assert (device.traits.fabric_state, device.traits.fabric_status) == ("in-progress", 0)
     assert device.traits.compute_processes == (GpuProcess(4194300, "train", 5),)
     counted = device.counters
-    assert (counted.ecc_corrected, counted.remapped_uncorrected, counted.remap_pending) == (3, 2, True)
-    assert (counted.retired_single, counted.retired_double, counted.retired_pending) == (4, None, True)
+    assert (counted.ecc_corrected, counted.remapped_uncorrected, counted.remap_pending) == (
+        3,
+        2,
+        True,
+    )
+    assert (counted.retired_single, counted.retired_double, counted.retired_pending) == (
+        4,
+        None,
+        True,
+    )
     assert counted.pcie_replays == 6

@@ -41,7 +41,10 @@ class FakeNvml:
     NVML_FI_DEV_NVLINK_GET_SPEED = 164
 
     def __init__(
-        self, count: int = 2, answers: dict[Any, Any] | None = None, fields: dict[Any, Any] | None = None
+        self,
+        count: int = 2,
+        answers: dict[Any, Any] | None = None,
+        fields: dict[Any, Any] | None = None,
     ) -> None:
         self.count = count
         self.answers: dict[Any, Any] = {
@@ -53,7 +56,9 @@ class FakeNvml:
             "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=25757220864),
             "nvmlDeviceGetSerial": "",
             "nvmlDeviceGetVbiosVersion": "95.02.18.80.1F",
-            "nvmlDeviceGetPciInfo": lambda index: SimpleNamespace(busId=f"00000000:{index + 1:02X}:00.0".encode()),
+            "nvmlDeviceGetPciInfo": lambda index: SimpleNamespace(
+                busId=f"00000000:{index + 1:02X}:00.0".encode()
+            ),
             "nvmlDeviceGetUUID": lambda index: f"GPU-{index}",
             "nvmlDeviceGetHandleByIndex": lambda index: index,
             "nvmlDeviceGetHandleByPciBusId": self._by_address,
@@ -73,7 +78,9 @@ class FakeNvml:
 
     def _answer(self, function: str, arguments: tuple[Any, ...]) -> Any:
         index = arguments[0] if arguments and isinstance(arguments[0], int) else None
-        answer = self.answers.get((function, index), self.answers.get(function, Refusal(NOT_SUPPORTED)))
+        answer = self.answers.get(
+            (function, index), self.answers.get(function, Refusal(NOT_SUPPORTED))
+        )
         if isinstance(answer, dict):
             rest = arguments[1:]
             answer = answer.get(rest[0] if len(rest) == 1 else rest, Refusal(NOT_SUPPORTED))
@@ -87,7 +94,9 @@ class FakeNvml:
             raise Refusal(28, "not found")
         return found[0]
 
-    def nvmlDeviceGetFieldValues(self, handle: int, wanted: list[tuple[int, int]]) -> list[SimpleNamespace]:
+    def nvmlDeviceGetFieldValues(
+        self, handle: int, wanted: list[tuple[int, int]]
+    ) -> list[SimpleNamespace]:
         self.asked_fields.append(wanted)
         if (refused := self.fields.get("call")) is not None:
             raise refused

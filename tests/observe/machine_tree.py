@@ -9,7 +9,11 @@ from pathlib import Path
 from acceptance.process.command import ProgramResult
 
 GIB = 1 << 30
-NO_DMI = ("# dmidecode 3.4\nScanning /dev/mem for entry point.\n", "/dev/mem: No such file or directory\n", 1)
+NO_DMI = (
+    "# dmidecode 3.4\nScanning /dev/mem for entry point.\n",
+    "/dev/mem: No such file or directory\n",
+    1,
+)
 
 
 class Tree:
@@ -40,7 +44,12 @@ class Tree:
     # --- parts of a machine ---
 
     def cpus(
-        self, cores: Sequence[Sequence[int]], *, model: str = "AMD Ryzen", flags: str | None = "fpu", sockets: int = 1
+        self,
+        cores: Sequence[Sequence[int]],
+        *,
+        model: str = "AMD Ryzen",
+        flags: str | None = "fpu",
+        sockets: int = 1,
     ) -> None:
         """`cores` lists the logical CPUs of each physical core, spread evenly over the sockets."""
         threads = sorted(cpu for core in cores for cpu in core)
@@ -61,13 +70,24 @@ class Tree:
                     core_cpus_list=siblings,
                     physical_package_id=number * sockets // len(cores),
                 )
-                self.files(f"{folder}/cache/index0", level=1, type="Data", size="32K", shared_cpu_list=siblings)
+                self.files(
+                    f"{folder}/cache/index0",
+                    level=1,
+                    type="Data",
+                    size="32K",
+                    shared_cpu_list=siblings,
+                )
                 self.write(f"{folder}/cache/uevent", "")
-                self.files(f"{folder}/cpufreq", scaling_governor="performance", cpuinfo_max_freq=5_700_000)
+                self.files(
+                    f"{folder}/cpufreq", scaling_governor="performance", cpuinfo_max_freq=5_700_000
+                )
 
     def memory(self, total_gib: int = 64) -> None:
         kib = total_gib * GIB // 1024
-        self.write("proc/meminfo", f"MemTotal:       {kib} kB\nMemFree:  1 kB\nMemAvailable:   {kib - 1024} kB\n")
+        self.write(
+            "proc/meminfo",
+            f"MemTotal:       {kib} kB\nMemFree:  1 kB\nMemAvailable:   {kib - 1024} kB\n",
+        )
 
     def gpu(
         self,
@@ -102,12 +122,18 @@ class Tree:
             self.link(f"{folder}/driver", f"sys/bus/pci/drivers/{driver}")
         return address
 
-    def driver(self, version: str = "570.86.15", nodes: Sequence[str] = ("nvidia0", "nvidiactl", "nvidia-uvm")) -> None:
+    def driver(
+        self,
+        version: str = "570.86.15",
+        nodes: Sequence[str] = ("nvidia0", "nvidiactl", "nvidia-uvm"),
+    ) -> None:
         self.write("sys/module/nvidia/version", f"{version}\n")
         for node in nodes:
             self.write(f"dev/{node}", "")
 
-    def disk(self, name: str, path: str, *, sectors: int = 1_000_215_216, rotational: int | None = 0) -> str:
+    def disk(
+        self, name: str, path: str, *, sectors: int = 1_000_215_216, rotational: int | None = 0
+    ) -> str:
         """A block device at `path` below sys/devices; gives the path of its `device`."""
         device = f"sys/devices/{path}"
         block = f"{device}/block/{name}"
@@ -121,7 +147,16 @@ class Tree:
     def nic(self, name: str, *, bus: int = 5, driver: str = "igc", **files: str | int) -> None:
         device = f"sys/devices/pci0000:00/0000:00:1c.0/0000:{bus:02x}:00.0"
         interface = f"{device}/net/{name}"
-        self.files(interface, **{"operstate": "up", "address": "aa:bb:cc:00:11:22", "type": 1, "speed": 2500, **files})
+        self.files(
+            interface,
+            **{
+                "operstate": "up",
+                "address": "aa:bb:cc:00:11:22",
+                "type": 1,
+                "speed": 2500,
+                **files,
+            },
+        )
         self.link(f"{interface}/device", device)
         if not (self.root / device / "driver").exists():
             self.link(f"{device}/driver", f"sys/bus/pci/drivers/{driver}")
@@ -129,7 +164,12 @@ class Tree:
 
 
 def completed(
-    stdout: str = "", stderr: str = "", returncode: int = 0, *, timed_out: bool = False, truncated: bool = False
+    stdout: str = "",
+    stderr: str = "",
+    returncode: int = 0,
+    *,
+    timed_out: bool = False,
+    truncated: bool = False,
 ) -> ProgramResult:
     return ProgramResult(("program",), returncode, stdout, stderr, 0.1, timed_out, truncated)
 

@@ -58,7 +58,9 @@ def _messages(messages: list[dict[str, Any]], lines: list[dict[str, Any]]) -> It
     """The first pattern that matches a line weighs it, as in the product; and each pattern has a line."""
     met = set()
     for line in lines:
-        first = next((n for n, one in enumerate(messages) if re.search(one["pattern"], line["line"])), None)
+        first = next(
+            (n for n, one in enumerate(messages) if re.search(one["pattern"], line["line"])), None
+        )
         if first is None:
             yield f"nothing knows {line['line']!r}"
             continue
@@ -66,4 +68,8 @@ def _messages(messages: list[dict[str, Any]], lines: list[dict[str, Any]]) -> It
         weight = messages[first]["severity"], messages[first]["hardware"]
         if weight != (line["severity"], line["hardware"]):
             yield f"{line['line']!r} is {weight}"
-    yield from (f"no line of the book meets {one['pattern']!r}" for n, one in enumerate(messages) if n not in met)
+    yield from (
+        f"no line of the book meets {one['pattern']!r}"
+        for n, one in enumerate(messages)
+        if n not in met
+    )

@@ -11,12 +11,8 @@ from acceptance.machine.inventory import DeviceNode
 from acceptance.observe import board
 from acceptance.observe.sysfs import SysfsError
 
-NVRM_CLOSED = (
-    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023\nGCC version:  gcc\n"
-)
-NVRM_OPEN = (
-    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (dvs-builder)  Thu Jan\n"
-)
+NVRM_CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023\nGCC version:  gcc\n"
+NVRM_OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (dvs-builder)  Thu Jan\n"
 
 
 @pytest.fixture
@@ -58,7 +54,10 @@ def test_a_board_and_its_system(tree: Tree) -> None:
         bios_version="3024",
         bios_date="02/21/2025",
     )
-    tree.write("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", b"\x06\0\0\0\x01")
+    tree.write(
+        "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+        b"\x06\0\0\0\x01",
+    )
     tree.files("proc/sys/kernel", osrelease="6.8.0-51-generic", hostname="rig")
     tree.write("proc/sys/kernel/random/boot_id", "d3a13e29\n")
     tree.write("etc/machine-id", "3d12\n")
@@ -66,7 +65,11 @@ def test_a_board_and_its_system(tree: Tree) -> None:
     seen = board.read(tree.root)
     assert (seen.vendor, seen.name) == ("ASUSTeK COMPUTER INC.", "ProArt X670E-CREATOR WIFI")
     assert (seen.product, seen.serial) == (None, "230011")
-    assert (seen.bios_vendor, seen.bios_version, seen.bios_date) == ("American Megatrends Inc.", "3024", "02/21/2025")
+    assert (seen.bios_vendor, seen.bios_version, seen.bios_date) == (
+        "American Megatrends Inc.",
+        "3024",
+        "02/21/2025",
+    )
     assert (seen.secure_boot, seen.kernel, seen.hostname) == (True, "6.8.0-51-generic", "rig")
     assert (seen.os, seen.machine_id, seen.boot_id) == ("Ubuntu 24.04.1 LTS", "3d12", "d3a13e29")
 
@@ -88,7 +91,9 @@ def test_nouveau_is_seen_in_either_place(tree: Tree) -> None:
     assert board.read(tree.root).nouveau_loaded is True
 
 
-@pytest.mark.parametrize(("text", "version"), [(NVRM_CLOSED, "535.129.03"), (NVRM_OPEN, "570.86.15")])
+@pytest.mark.parametrize(
+    ("text", "version"), [(NVRM_CLOSED, "535.129.03"), (NVRM_OPEN, "570.86.15")]
+)
 def test_driver_version_from_proc(tree: Tree, text: str, version: str) -> None:
     tree.write("proc/driver/nvidia/version", text)
     assert board.read(tree.root).nvidia_driver == version
@@ -101,13 +106,17 @@ def test_a_driver_that_names_no_version_is_refused(tree: Tree) -> None:
 
 
 def test_whose_node_is_whose(tree: Tree) -> None:
-    tree.write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t RTX\nDevice Minor: \t 3\n")
+    tree.write(
+        "proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t RTX\nDevice Minor: \t 3\n"
+    )
     tree.write("proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t Unknown\n")
     assert board.read(tree.root).gpu_nodes == {"0000:01:00.0": "/dev/nvidia3"}
 
 
 def test_device_nodes_and_whether_they_open(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree.driver(nodes=("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "null"))
+    tree.driver(
+        nodes=("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "null")
+    )
     # Asked of the function, because root may open everything.
     monkeypatch.setattr(os, "access", lambda path, _mode: path.name != "nvidia0")
     seen = board.read(tree.root)

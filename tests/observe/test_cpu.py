@@ -62,7 +62,12 @@ def test_caches_of_several_sizes_and_sharing(tree: Tree) -> None:
     for number in (0, 1):
         shared = f"sys/devices/system/cpu/cpu{number}/cache/index3"
         tree.files(shared, level=3, type="Unified", size="32M", shared_cpu_list="0-1")
-        tree.files(f"sys/devices/system/cpu/cpu{number}/cache/index9", level=4, type="Unified", shared_cpu_list="0-1")
+        tree.files(
+            f"sys/devices/system/cpu/cpu{number}/cache/index9",
+            level=4,
+            type="Unified",
+            shared_cpu_list="0-1",
+        )
     assert cpu.read(tree.root).caches == (
         Cache(1, "data", 32768, 2),
         Cache(3, "unified", 32 << 20, 1),
@@ -80,7 +85,10 @@ def test_governors_that_differ_are_named(tree: Tree) -> None:
 
 
 def test_a_virtual_machine_without_frequency_or_topology(tree: Tree) -> None:
-    tree.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Virtual\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\n")
+    tree.write(
+        "proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Virtual\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\n",
+    )
     seen = cpu.read(tree.root)
     assert (seen.sockets, seen.cores, seen.core_groups, seen.caches) == (None, None, (), ())
     assert (seen.threads, seen.governor, seen.max_mhz, seen.virtualised) == (2, None, None, True)

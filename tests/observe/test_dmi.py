@@ -30,10 +30,17 @@ MODULE = {
     "Part Number": "M393A8G40AB2-CWE   ",
     "Configured Memory Speed": "2933 MT/s",
 }
-EMPTY = {"Size": "No Module Installed", "Total Width": "Unknown", "Data Width": "Unknown", "Type": "Unknown"}
+EMPTY = {
+    "Size": "No Module Installed",
+    "Total Width": "Unknown",
+    "Data Width": "Unknown",
+    "Type": "Unknown",
+}
 
 
-def array(number: int, count: int | str, ecc: str = "Multi-bit ECC", use: str = "System Memory") -> str:
+def array(
+    number: int, count: int | str, ecc: str = "Multi-bit ECC", use: str = "System Memory"
+) -> str:
     return (
         f"Handle 0x{number:04X}, DMI type 16, 23 bytes\nPhysical Memory Array\n\tLocation: System Board Or Motherboard\n"
         f"\tUse: {use}\n\tError Correction Type: {ecc}\n\tNumber Of Devices: {count}\n\n"
@@ -48,7 +55,11 @@ def module(number: int, in_array: int = 0x10, length: int = 84, **changes: str |
 
 def empty(number: int, locator: str, in_array: int = 0x10, **changes: str) -> str:
     return module(
-        number, in_array, **{key.replace(" ", "_"): value for key, value in EMPTY.items()}, Locator=locator, **changes
+        number,
+        in_array,
+        **{key.replace(" ", "_"): value for key, value in EMPTY.items()},
+        Locator=locator,
+        **changes,
     )
 
 
@@ -97,12 +108,22 @@ def test_sizes(text: str, size_bytes: int | None) -> None:
 @each("text", ["No Module Installed", "Not Installed", "0 MB"])
 def test_empty_slots_are_counted_but_are_no_modules(text: str) -> None:
     tables = dmi.parse(HEAD + module(0x11) + module(0x12, Size=text, Locator="DIMM_A2"))
-    assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (["DIMM_A1"], 2, None)
+    assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (
+        ["DIMM_A1"],
+        2,
+        None,
+    )
 
 
 @each(
     "text, mts",
-    [("2400 MHz", 2400), ("667 MHz (1.5 ns)", 667), ("4800 MT/s", 4800), ("Unknown", None), ("0 MT/s", None)],
+    [
+        ("2400 MHz", 2400),
+        ("667 MHz (1.5 ns)", 667),
+        ("4800 MT/s", 4800),
+        ("Unknown", None),
+        ("0 MT/s", None),
+    ],
 )
 def test_speeds_in_old_and_new_words(text: str, mts: int | None) -> None:
     old = module(0x11, Speed=text, Configured_Memory_Speed=None) + ""
@@ -111,9 +132,13 @@ def test_speeds_in_old_and_new_words(text: str, mts: int | None) -> None:
     assert (dimm.rated_mts, dimm.configured_mts) == (mts, mts)
 
 
-@each("text", ["", "Unknown", "Not Specified", "NO DIMM", "<OUT OF SPEC>", "To Be Filled By O.E.M."])
+@each(
+    "text", ["", "Unknown", "Not Specified", "NO DIMM", "<OUT OF SPEC>", "To Be Filled By O.E.M."]
+)
 def test_what_the_firmware_did_not_fill_in_is_absent(text: str) -> None:
-    (dimm,) = dmi.parse(HEAD + module(0x11, Manufacturer=text, Serial_Number=text, Part_Number=text)).dimms
+    (dimm,) = dmi.parse(
+        HEAD + module(0x11, Manufacturer=text, Serial_Number=text, Part_Number=text)
+    ).dimms
     assert (dimm.manufacturer, dimm.serial, dimm.part_number) == (None, None, None)
 
 
@@ -124,7 +149,9 @@ def test_old_firmware_has_no_configured_speed() -> None:
 
 def test_equal_locators_are_told_apart_by_their_bank() -> None:
     text = HEAD + array(0x10, 4)
-    for number, (locator, bank) in enumerate([("DIMM 0", "A"), ("DIMM 1", "A"), ("DIMM 0", "B"), ("DIMM 1", "B")]):
+    for number, (locator, bank) in enumerate(
+        [("DIMM 0", "A"), ("DIMM 1", "A"), ("DIMM 0", "B"), ("DIMM 1", "B")]
+    ):
         maker = module if locator == "DIMM 1" else empty
         names = {"Bank_Locator": f"P0 CHANNEL {bank}"}
         text += (
@@ -132,11 +159,21 @@ def test_equal_locators_are_told_apart_by_their_bank() -> None:
             if maker is module
             else empty(0x11 + number, locator, **names)
         )
-    assert [dimm.slot for dimm in dmi.parse(text).dimms] == ["P0 CHANNEL A DIMM 1", "P0 CHANNEL B DIMM 1"]
+    assert [dimm.slot for dimm in dmi.parse(text).dimms] == [
+        "P0 CHANNEL A DIMM 1",
+        "P0 CHANNEL B DIMM 1",
+    ]
 
 
 def test_equal_locators_and_banks_on_two_sockets_are_numbered() -> None:
-    text = HEAD + array(0x10, 1) + array(0x20, 2) + module(0x11) + module(0x21, 0x20) + module(0x22, 0x20, Locator="B1")
+    text = (
+        HEAD
+        + array(0x10, 1)
+        + array(0x20, 2)
+        + module(0x11)
+        + module(0x21, 0x20)
+        + module(0x22, 0x20, Locator="B1")
+    )
     tables = dmi.parse(text)
     assert [dimm.slot for dimm in tables.dimms] == ["BANK 0 DIMM_A1 #1", "BANK 0 DIMM_A1 #2", "B1"]
     assert tables.slots_total == 3
@@ -151,23 +188,38 @@ def test_a_slot_without_a_name() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["A", "B", "A #1", "X A"]), st.sampled_from(["X", "Y", "Unknown"])), min_size=1)
+    st.lists(
+        st.tuples(
+            st.sampled_from(["A", "B", "A #1", "X A"]), st.sampled_from(["X", "Y", "Unknown"])
+        ),
+        min_size=1,
+    )
 )
 def test_slot_names_are_unique(names: list[tuple[str, str]]) -> None:
-    text = "".join(module(at, Locator=name, Bank_Locator=bank) for at, (name, bank) in enumerate(names))
+    text = "".join(
+        module(at, Locator=name, Bank_Locator=bank) for at, (name, bank) in enumerate(names)
+    )
     slots = [dimm.slot for dimm in dmi.parse(HEAD + text).dimms]
     assert len(set(slots)) == len(slots) == len(names)
 
 
 def test_a_number_is_not_taken_by_names_that_are_numbered_themselves() -> None:
     assert dmi.unique_slots(["A", "A", "A #1"], [None] * 3) == ["A #2", "A #3", "A #1"]
-    assert dmi.unique_slots(["A", "A", "A #1", "A #1"], [None] * 4) == ["A #1", "A #2", "A #1 #1", "A #1 #2"]
+    assert dmi.unique_slots(["A", "A", "A #1", "A #1"], [None] * 4) == [
+        "A #1",
+        "A #2",
+        "A #1 #1",
+        "A #1 #2",
+    ]
 
 
 def test_persistent_memory_is_a_module_and_its_list_is_read_over() -> None:
     stick = module(0x12, Locator="DIMM_A2", Type="Logical non-volatile device").rstrip("\n")
     stick += "\n\tMemory Operating Mode Capability: Volatile memory\n\t\tByte-accessible persistent memory\n\tCache Size: None\n\n"
-    plain = module(0x11).rstrip("\n") + "\n\tMemory Operating Mode Capability: Volatile memory\n\tCache Size: None\n\n"
+    plain = (
+        module(0x11).rstrip("\n")
+        + "\n\tMemory Operating Mode Capability: Volatile memory\n\tCache Size: None\n\n"
+    )
     kinds = [dimm.kind for dimm in dmi.parse(HEAD + plain + stick).dimms]
     assert kinds == ["DDR4", "Logical non-volatile device"]
 
@@ -178,16 +230,28 @@ def test_firmware_chips_and_other_arrays_are_no_slots() -> None:
         0x21, 0x20, Locator="BIOS", Size="4 MB"
     )
     tables = dmi.parse(text)
-    assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (["DIMM_A1"], 1, "Multi-bit ECC")
+    assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (
+        ["DIMM_A1"],
+        1,
+        "Multi-bit ECC",
+    )
 
 
 @each(
     "first, second, ecc",
-    [("None", "None", "None"), ("None", "Multi-bit ECC", "mixed: Multi-bit ECC, None"), ("Unknown", "Unknown", None)],
+    [
+        ("None", "None", "None"),
+        ("None", "Multi-bit ECC", "mixed: Multi-bit ECC, None"),
+        ("Unknown", "Unknown", None),
+    ],
 )
 def test_error_correction(first: str, second: str, ecc: str | None) -> None:
     text = (
-        HEAD + array(0x10, 1, ecc=first) + array(0x20, 1, ecc=second) + module(0x11) + module(0x21, 0x20, Locator="B1")
+        HEAD
+        + array(0x10, 1, ecc=first)
+        + array(0x20, 1, ecc=second)
+        + module(0x11)
+        + module(0x21, 0x20, Locator="B1")
     )
     assert dmi.parse(text).ecc == ecc
 
@@ -221,7 +285,13 @@ def test_firmware_that_promises_fewer_than_it_lists_is_believed() -> None:
 
 @given(st.data())
 def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> None:
-    text = HEAD + array(0x10, 3) + module(0x11) + module(0x12, Locator="DIMM_A2") + module(0x13, Locator="DIMM_A3")
+    text = (
+        HEAD
+        + array(0x10, 3)
+        + module(0x11)
+        + module(0x12, Locator="DIMM_A2")
+        + module(0x13, Locator="DIMM_A3")
+    )
     whole = dmi.parse(text)
     cut = data.draw(st.integers(0, len(text)))
     try:
@@ -260,15 +330,25 @@ def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
             1,
             "no DMI tables",
         ),
-        ("# dmidecode 3.4\n\n/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n", 1, "needs root"),
+        (
+            "# dmidecode 3.4\n\n/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n",
+            1,
+            "needs root",
+        ),
         ("/dev/mem: Operation not permitted\n", 1, "needs root"),
         (HEAD + array(0x10, 0), 0, "name no memory device"),
         (HEAD + array(0x10, 1) + module(0x11), 2, "exit code 2"),
-        (HEAD + module(0x11) + "Invalid entry length (0). DMI table is broken! Stop.\n", 0, "DMI tables are broken"),
+        (
+            HEAD + module(0x11) + "Invalid entry length (0). DMI table is broken! Stop.\n",
+            0,
+            "DMI tables are broken",
+        ),
         (HEAD + empty(0x11, "A1") + empty(0x12, "A2"), 0, "2 slots, all empty"),
     ],
 )
-def test_tables_that_cannot_be_read_are_never_no_modules(text: str, returncode: int, why: str) -> None:
+def test_tables_that_cannot_be_read_are_never_no_modules(
+    text: str, returncode: int, why: str
+) -> None:
     with pytest.raises(DmiUnreadable, match=why):
         dmi.parse(text, returncode)
 
@@ -294,7 +374,9 @@ def test_a_structure_without_its_handle_is_a_text_that_was_cut() -> None:
 
 @pytest.mark.parametrize("part", ["Use", "Error Correction Type"])
 def test_an_array_without_a_part_is_a_text_that_was_cut(part: str) -> None:
-    text = HEAD + "".join(line for line in array(0x10, 1).splitlines(keepends=True) if f"\t{part}:" not in line)
+    text = HEAD + "".join(
+        line for line in array(0x10, 1).splitlines(keepends=True) if f"\t{part}:" not in line
+    )
     with pytest.raises(UnreadableOutput, match=f"has no `{part}`"):
         dmi.parse(text + module(0x11))
 

@@ -19,7 +19,9 @@ from acceptance.observe.inventory import observe
 from acceptance.process.deadline import Deadline
 
 GIB = 1 << 30
-HOSTILE = 'a "quoted"\\ \ttab\nline\r\x00\x1b[31m\x7f\x85 \N{SNOWMAN} \U0001f600 [x] # = \'\'\' """ ü'
+HOSTILE = (
+    'a "quoted"\\ \ttab\nline\r\x00\x1b[31m\x7f\x85 \N{SNOWMAN} \U0001f600 [x] # = \'\'\' """ ü'
+)
 
 
 def look(tree: Tree) -> Inventory:
@@ -76,7 +78,9 @@ def dimm(slot: str, size_gib: float | None = 32) -> Dimm:
 
 
 def with_modules(seen: Inventory, *modules: Dimm) -> Inventory:
-    return replace(seen, memory=replace(seen.memory, dimms=modules, dimms_unread=None, slots_total=8))
+    return replace(
+        seen, memory=replace(seen.memory, dimms=modules, dimms_unread=None, slots_total=8)
+    )
 
 
 def back(seen: Inventory, folder: Path) -> machine_file.Machine:
@@ -105,25 +109,46 @@ def test_a_tower_is_drafted_as_it_is(tmp_path: Path) -> None:
         "performance",
     )
     assert (found.memory.total_gib, found.memory.dimms, found.memory.channels) == (64, 2, None)
-    assert [(one.slot, one.part_number) for one in found.memory.dimm] == [("A1", "part of A1"), ("B1", "part of B1")]
-    assert [(one.size_gib, one.rated_mts, one.configured_mts) for one in found.memory.dimm] == [(32, 5600, 5200)] * 2
+    assert [(one.slot, one.part_number) for one in found.memory.dimm] == [
+        ("A1", "part of A1"),
+        ("B1", "part of B1"),
+    ]
+    assert [(one.size_gib, one.rated_mts, one.configured_mts) for one in found.memory.dimm] == [
+        (32, 5600, 5200)
+    ] * 2
     assert [(gpu.address, gpu.pci_id, gpu.link_width) for gpu in found.gpu] == [
         ("0000:01:00.0", "10de:2684", 16),
         ("0000:41:00.0", "10de:2684", 16),
     ]
-    assert [(disk.model, disk.count, disk.size_gb) for disk in found.disk] == [("Samsung SSD 990", 2, 512)]
+    assert [(disk.model, disk.count, disk.size_gb) for disk in found.disk] == [
+        ("Samsung SSD 990", 2, 512)
+    ]
     assert [(link.name, link.speed_mbps) for link in found.network] == [("enp5s0", 2500)]
-    assert (found.system.board, found.system.bios_version, found.system.driver) == ("Pro WS", "1.2", "570.86.15")
+    assert (found.system.board, found.system.bios_version, found.system.driver) == (
+        "Pro WS",
+        "1.2",
+        "570.86.15",
+    )
 
 
 def test_what_the_machine_file_cannot_say_is_left_out(tmp_path: Path) -> None:
     seen = tower(tmp_path / "root")
     odd = with_modules(seen, dimm("A1", 0.5), dimm("B1", None), dimm("C1", 1.5))
-    cpu = replace(odd.cpu, sockets=0, cores=None, governor="mixed: performance, powersave", model="")
+    cpu = replace(
+        odd.cpu, sockets=0, cores=None, governor="mixed: performance, powersave", model=""
+    )
     pci = tuple(replace(function, max_link_width=12, device_id="10de:2684") for function in odd.pci)
-    disks = (Disk("sda", None, None, 10**12, "ssd", "sata", None), Disk("sdb", "Tiny", None, 5, "ssd", "usb", None))
+    disks = (
+        Disk("sda", None, None, 10**12, "ssd", "sata", None),
+        Disk("sdb", "Tiny", None, 5, "ssd", "usb", None),
+    )
     found = back(replace(odd, cpu=cpu, pci=pci, disks=disks), tmp_path)
-    assert (found.cpu.sockets, found.cpu.cores, found.cpu.governor, found.cpu.model) == (None, None, None, None)
+    assert (found.cpu.sockets, found.cpu.cores, found.cpu.governor, found.cpu.model) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert (found.memory.total_gib, found.memory.dimms) == (None, 3)
     assert [one.size_gib for one in found.memory.dimm] == [None, None, None]
     assert [gpu.link_width for gpu in found.gpu] == [None, None]
@@ -136,7 +161,10 @@ def test_modules_that_were_not_read_are_told(tmp_path: Path) -> None:
         memory = replace(seen.memory, dimms=None if told else (), dimms_unread=told)
         text = draft.render(replace(seen, memory=memory))
         assert tomllib.loads(text)["memory"] == {"total_gib": 24}
-        assert f"# modules were not read: {'run it as root and again?[31m' if told else 'none listed'}\n" in text
+        assert (
+            f"# modules were not read: {'run it as root and again?[31m' if told else 'none listed'}\n"
+            in text
+        )
 
 
 def hostile(seen: Inventory, text: str) -> Inventory:
@@ -152,7 +180,11 @@ def hostile(seen: Inventory, text: str) -> Inventory:
         nvml=machine_inventory.NvmlAnswer(
             None,
             None,
-            (machine_inventory.NvmlDevice(0, text, text, "0000:01:00.0", text, text, 1, None, None),),
+            (
+                machine_inventory.NvmlDevice(
+                    0, text, text, "0000:01:00.0", text, text, 1, None, None
+                ),
+            ),
             None,
             None,
         ),
@@ -187,9 +219,13 @@ def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path:
     file = tmp_path / "machine.toml"
     file.write_text("mine")
     with pytest.raises(
-        draft.DraftError, match=r"machine\.toml: is there already and is not overwritten: give another name"
+        draft.DraftError,
+        match=r"machine\.toml: is there already and is not overwritten: give another name",
     ):
         draft.write(some_tower, file)
     assert file.read_text() == "mine"
-    with pytest.raises(draft.DraftError, match=r"cannot be written \(No such file or directory\): give another place"):
+    with pytest.raises(
+        draft.DraftError,
+        match=r"cannot be written \(No such file or directory\): give another place",
+    ):
         draft.write(some_tower, tmp_path / "nowhere/machine.toml")

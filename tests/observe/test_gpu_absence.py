@@ -30,7 +30,15 @@ def cures(inventory: Inventory) -> list[str | None]:
 
 
 def nameless(code: int | None) -> NvmlDevice:
-    return device(1, uuid=None, name=None, pci_address=None, traits=None, error="NVML says: no", error_code=code)
+    return device(
+        1,
+        uuid=None,
+        name=None,
+        pci_address=None,
+        traits=None,
+        error="NVML says: no",
+        error_code=code,
+    )
 
 
 def answering(answer: NvmlAnswer) -> Inventory:
@@ -44,7 +52,9 @@ def test_gpus_that_are_there() -> None:
     assert not any(is_withheld(seen, gpu) for gpu in gpus(seen))
 
 
-def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(tmp_path: Path) -> None:
+def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(
+    tmp_path: Path,
+) -> None:
     tree = Tree(tmp_path)
     tree.cpus([(0,)])
     tree.memory(16)
@@ -63,7 +73,9 @@ def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(tmp
         (None, True, "set-up"),
     ],
 )
-def test_a_card_without_nvidias_driver(tmp_path: Path, driver: str | None, loaded: bool, expected: AbsenceKind) -> None:
+def test_a_card_without_nvidias_driver(
+    tmp_path: Path, driver: str | None, loaded: bool, expected: AbsenceKind
+) -> None:
     tree = tree_of(tmp_path, 0) if loaded else Tree(tmp_path)
     tree.cpus([(0,)])
     tree.memory(16)
@@ -96,7 +108,9 @@ def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
         (f"NVML was ended after 60.0 s: {nvml.HANGS}", None, "dead"),
     ],
 )
-def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: AbsenceKind) -> None:
+def test_a_library_that_cannot_be_asked(
+    error: str, code: int | None, expected: AbsenceKind
+) -> None:
     assert kinds(answering(nvml.failed_answer(error, code))) == [expected, expected]
 
 
@@ -107,10 +121,15 @@ def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: 
         ({"error": "NVML says: GPU requires reset", "error_code": 16}, "dead"),
         ({"error": "NVML says: Unknown Error", "error_code": 999}, "dead"),
         ({"error": "NVML gives 2 GPUs the same uuid", "error_code": None}, "dead"),
-        ({"error": "NVML says: Insufficient Permissions", "error_code": nvml_call.NO_PERMISSION}, "set-up"),
+        (
+            {"error": "NVML says: Insufficient Permissions", "error_code": nvml_call.NO_PERMISSION},
+            "set-up",
+        ),
     ],
 )
-def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected: AbsenceKind) -> None:
+def test_a_gpu_that_nvml_lists_and_cannot_use(
+    changes: dict[str, Any], expected: AbsenceKind
+) -> None:
     assert kinds(machine(device(0), device(1, **changes))) == [None, expected]
 
 
@@ -123,10 +142,15 @@ def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected:
         ([device(0), nameless(nvml_call.NO_PERMISSION)], [None, "set-up"]),
         ([device(0), nameless(None)], [None, "set-up"]),
         ([nameless(nvml_call.GPU_IS_LOST)], ["dead", "dead"]),
-        ([], ["set-up", "set-up"]),  # it works for nobody: a driver too old, or the wrong kernel modules
+        (
+            [],
+            ["set-up", "set-up"],
+        ),  # it works for nobody: a driver too old, or the wrong kernel modules
     ],
 )
-def test_a_gpu_that_nvml_does_not_list(devices: Sequence[NvmlDevice], expected: list[AbsenceKind | None]) -> None:
+def test_a_gpu_that_nvml_does_not_list(
+    devices: Sequence[NvmlDevice], expected: list[AbsenceKind | None]
+) -> None:
     seen = answering(NvmlAnswer("570", "12.8", tuple(devices), None, None))
     assert kinds(seen) == expected
     assert not any(is_withheld(seen, gpu) for gpu in gpus(seen))
@@ -136,7 +160,10 @@ def numbered(tree: Tree, *minors: int | None) -> Tree:
     """Let the driver say which node is whose."""
     for index, minor in enumerate(minors):
         if minor is not None:
-            tree.write(f"proc/driver/nvidia/gpus/{address(index)}/information", f"Device Minor: \t {minor}\n")
+            tree.write(
+                f"proc/driver/nvidia/gpus/{address(index)}/information",
+                f"Device Minor: \t {minor}\n",
+            )
     return tree
 
 
@@ -145,16 +172,23 @@ def closed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(os, "access", lambda path, _mode: Path(path).name not in names)
 
 
-def test_a_job_that_was_given_one_gpu_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_was_given_one_gpu_of_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed(monkeypatch, "nvidia0")
     seen = look(numbered(tree_of(tmp_path, 2), 1, 0), [device(0)])
     assert kinds(seen) == [None, "set-up"], "the second GPU's node is nvidia0"
     assert [is_withheld(seen, gpu) for gpu in gpus(seen)] == [False, True]
     assert cures(seen) == [None, None, presence.PARTLY, presence.PARTLY]
-    assert "the job was given only some of the GPUs: name them with --gpus, or ask for all" in presence.PARTLY
+    assert (
+        "the job was given only some of the GPUs: name them with --gpus, or ask for all"
+        in presence.PARTLY
+    )
 
 
-def test_a_gpu_that_could_not_start_among_numbered_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_could_not_start_among_numbered_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed(monkeypatch, "nvidia2")
     seen = look(numbered(tree_of(tmp_path, 3), 0, 1, 2), [device(0)])
     assert kinds(seen) == [None, "dead", "set-up"]
@@ -162,7 +196,9 @@ def test_a_gpu_that_could_not_start_among_numbered_ones(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("minors", [(0, None), (0, 7)])
-def test_a_container_that_was_given_one_gpu_of_two(tmp_path: Path, minors: tuple[int | None, ...]) -> None:
+def test_a_container_that_was_given_one_gpu_of_two(
+    tmp_path: Path, minors: tuple[int | None, ...]
+) -> None:
     seen = look(numbered(tree_of(tmp_path, 2), *minors), [device(0)])
     assert kinds(seen) == [None, "set-up"]
 
@@ -178,10 +214,15 @@ def test_nodes_that_nobody_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("count", "word"), [(1, "1 GPU"), (2, "2 GPUs")])
 def test_a_layer_that_shares_gpus_out(count: int, word: str) -> None:
-    seen = replace(empty(0), nvml=NvmlAnswer("570", "12.8", tuple(map(device, range(count))), None, None))
+    seen = replace(
+        empty(0), nvml=NvmlAnswer("570", "12.8", tuple(map(device, range(count))), None, None)
+    )
     assert paravirtualised(seen)
     bus, _, _, library = presence.presence(seen)
-    assert (bus.found, bus.cure) == (f"no NVIDIA device, and NVML lists {word}", presence.PARAVIRTUALISED)
+    assert (bus.found, bus.cure) == (
+        f"no NVIDIA device, and NVML lists {word}",
+        presence.PARAVIRTUALISED,
+    )
     assert "run on the machine itself" in presence.PARAVIRTUALISED
     assert library.cure == presence.PARAVIRTUALISED
     assert not paravirtualised(replace(seen, nvml=nvml.failed_answer("no")))

@@ -24,7 +24,9 @@ class Hopper(FakeNvml):
 
     NVML_NVLINK_MAX_LINKS = 4
 
-    def __init__(self, fields: dict[Any, Any] | None = None, answers: dict[Any, Any] | None = None) -> None:
+    def __init__(
+        self, fields: dict[Any, Any] | None = None, answers: dict[Any, Any] | None = None
+    ) -> None:
         states = {"nvmlDeviceGetNvLinkState": {0: 1, 1: 0, 3: 1}, "nvmlDeviceGetNvLinkVersion": 6}
         super().__init__(1, {**states, **(answers or {})}, fields)
 
@@ -79,10 +81,18 @@ def test_links_that_exist() -> None:
         {(161, 0): 1, (162, 0): 2, (163, 0): 3, (164, 0): 26562, 46: 99},
         {
             "nvmlDeviceGetNvLinkRemoteDeviceType": {0: 2, 3: 0},
-            "nvmlDeviceGetNvLinkRemotePciInfo": {0: pci("00000000:A1:00.0"), 3: pci(b"00000000:02:00.0")},
+            "nvmlDeviceGetNvLinkRemotePciInfo": {
+                0: pci("00000000:A1:00.0"),
+                3: pci(b"00000000:02:00.0"),
+            },
         },
     )
-    switch = {"version": "4.0", "speed_gbs": 26.562, "remote_address": "0000:a1:00.0", "remote_kind": "switch"}
+    switch = {
+        "version": "4.0",
+        "speed_gbs": 26.562,
+        "remote_address": "0000:a1:00.0",
+        "remote_kind": "switch",
+    }
     assert nvlink.read(nvml, 0) == (
         link(0, **switch, replays=1, recoveries=2, crc_errors=3),
         NvLink(1, False, None, None, None, None, None, None, None),

@@ -70,7 +70,10 @@ def test_gpus_that_tell_no_xids(supported: object) -> None:
 
 
 def test_one_gpu_that_will_not_tell_leaves_the_others_heard() -> None:
-    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 0): Refusal(UNKNOWN, "Unknown Error")})
+    nvml = FakeNvml(
+        2,
+        {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 0): Refusal(UNKNOWN, "Unknown Error")},
+    )
     listener = XidListener(nvml)
     listener.listen(BOTH)
     assert listener.deaf == {"0000:01:00.0": "Unknown Error"}

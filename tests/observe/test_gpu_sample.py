@@ -43,13 +43,19 @@ def reasons(*up: str) -> dict[str, float]:
     return {name: float(name in up) for name in (*REASONS, "reason_unknown")}
 
 
-def read(answers: dict[Any, Any], fields: dict[Any, Any] | None = None, *, counters: bool = False) -> dict[str, float]:
+def read(
+    answers: dict[Any, Any], fields: dict[Any, Any] | None = None, *, counters: bool = False
+) -> dict[str, float]:
     nvml = FakeNvml(1, answers, fields)
     return Sampler.find(nvml, 0).read(counters=counters)
 
 
 def test_a_gpu_that_offers_everything() -> None:
-    assert read(HOT, {82: 74}) == {**PLAIN, **reasons("reason_sw_power_cap"), "memory_temperature_c": 74.0}
+    assert read(HOT, {82: 74}) == {
+        **PLAIN,
+        **reasons("reason_sw_power_cap"),
+        "memory_temperature_c": 74.0,
+    }
 
 
 def test_a_gpu_that_offers_nothing() -> None:
@@ -101,16 +107,25 @@ def test_a_value_that_is_no_number_is_absent() -> None:
         (0x8000000000000021, ("reason_unknown", "reason_gpu_idle", "reason_sw_thermal")),
     ],
 )
-@each("function", ["nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"])
+@each(
+    "function",
+    ["nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"],
+)
 def test_reasons_bit_by_bit(function: str, bits: int, up: tuple[str, ...]) -> None:
     assert read({function: bits}) == reasons(*up)
 
 
 @each(
     "thresholds, margin",
-    [({3: 87, 1: 89}, {"temperature_margin_c": 16.0}), ({1: 89}, {"temperature_margin_c": 18.0}), ({}, {})],
+    [
+        ({3: 87, 1: 89}, {"temperature_margin_c": 16.0}),
+        ({1: 89}, {"temperature_margin_c": 18.0}),
+        ({}, {}),
+    ],
 )
-def test_a_margin_where_nvml_gives_none(thresholds: dict[int, int], margin: dict[str, float]) -> None:
+def test_a_margin_where_nvml_gives_none(
+    thresholds: dict[int, int], margin: dict[str, float]
+) -> None:
     answers = {"nvmlDeviceGetTemperature": {0: 71}, "nvmlDeviceGetTemperatureThreshold": thresholds}
     assert read(answers) == {"temperature_c": 71.0, **margin}
 
@@ -136,7 +151,9 @@ def test_an_older_field_of_the_same_time() -> None:
 
 
 def test_each_reason_has_a_time_of_its_own() -> None:
-    fields = {(number, 0): place * 10**9 for place, number in enumerate((74, 76, 269, 270, 271), start=1)}
+    fields = {
+        (number, 0): place * 10**9 for place, number in enumerate((74, 76, 269, 270, 271), start=1)
+    }
     assert read({}, fields, counters=True) == {
         "power_cap_s": 1.0,
         "sync_boost_s": 2.0,
@@ -155,7 +172,10 @@ def test_without_counters_nothing_is_asked_that_changes_seldom() -> None:
 def test_counters_that_are_refused_are_absent() -> None:
     answers = {**HOT, "nvmlDeviceGetRetiredPagesPendingStatus": Refusal(UNKNOWN)}
     nvml = FakeNvml(1, answers)
-    assert Sampler(nvml, 0, (), None).read(counters=True) == {**PLAIN, **reasons("reason_sw_power_cap")}
+    assert Sampler(nvml, 0, (), None).read(counters=True) == {
+        **PLAIN,
+        **reasons("reason_sw_power_cap"),
+    }
     nvml.answers["nvmlDeviceGetRetiredPagesPendingStatus"] = Refusal(LOST)
     with pytest.raises(Refusal):
         Sampler(nvml, 0, (), None).read(counters=True)
@@ -177,7 +197,14 @@ def test_the_units_of_raw_readings() -> None:
 def test_every_reading_has_a_unit() -> None:
     assert set(UNITS.values()) <= limit.UNITS | {"J"}
     settings = {"power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabled"}
-    named = {*PLAIN, *reasons(), *gpu_sample.TIMES, *GpuCounters.__slots__, *settings, "memory_temperature_c"}
+    named = {
+        *PLAIN,
+        *reasons(),
+        *gpu_sample.TIMES,
+        *GpuCounters.__slots__,
+        *settings,
+        "memory_temperature_c",
+    }
     assert named == UNITS.keys()
     assert sensor_range.RANGES.keys() == UNITS.keys()
     assert {*gpu_sample.TIMES, *GpuCounters.__slots__, *settings} == sensor_range.SLOW
@@ -187,8 +214,15 @@ def test_bits_are_the_binding_s() -> None:
     import pynvml
 
     words = ("GpuIdle", "ApplicationsClocksSetting", "SwPowerCap", "HwSlowdown", "SyncBoost")
-    words += ("SwThermalSlowdown", "HwThermalSlowdown", "HwPowerBrakeSlowdown", "DisplayClockSetting")
-    assert [getattr(pynvml, f"nvmlClocksEventReason{word}") for word in words] == list(REASONS.values())
+    words += (
+        "SwThermalSlowdown",
+        "HwThermalSlowdown",
+        "HwPowerBrakeSlowdown",
+        "DisplayClockSetting",
+    )
+    assert [getattr(pynvml, f"nvmlClocksEventReason{word}") for word in words] == list(
+        REASONS.values()
+    )
     assert pynvml.nvmlClocksEventReasonAll == sum(REASONS.values())
     names = ("PERF_POLICY_POWER", "PERF_POLICY_SYNC_BOOST", "PERF_POLICY_THERMAL")
     assert [getattr(pynvml, f"NVML_FI_DEV_{name}") for name in names] == [74, 76, 75]

@@ -120,7 +120,13 @@ def test_modes_that_nobody_knows_are_absent(tmp_path: Path) -> None:
     [(0, "not-supported"), (1, "not-started"), (2, "in-progress"), (3, "completed"), (9, None)],
 )
 def test_the_fabric_of_an_older_binding(state: int, word: str | None, tmp_path: Path) -> None:
-    nvml = FakeNvml(1, {"nvmlDeviceGetGpuFabricInfoV": Refusal(13), "nvmlDeviceGetGpuFabricInfo": fabric(state, 27)})
+    nvml = FakeNvml(
+        1,
+        {
+            "nvmlDeviceGetGpuFabricInfoV": Refusal(13),
+            "nvmlDeviceGetGpuFabricInfo": fabric(state, 27),
+        },
+    )
     nvml.c_nvmlGpuFabricInfo_v2_t = nvml.c_nvmlGpuFabricInfo_t = FabricInfo
     traits = gpu_traits.read(nvml, 0, tmp_path)
     assert (traits.fabric_state, traits.fabric_status) == (word, 27)
@@ -142,12 +148,17 @@ def test_processes_of_an_older_driver_and_names_that_nobody_tells(tmp_path: Path
 
 
 def test_a_process_whose_name_is_refused_is_still_there(tmp_path: Path) -> None:
-    answers = {"nvmlDeviceGetComputeRunningProcesses_v3": [process(11)], "nvmlSystemGetProcessName": Refusal(UNKNOWN)}
+    answers = {
+        "nvmlDeviceGetComputeRunningProcesses_v3": [process(11)],
+        "nvmlSystemGetProcessName": Refusal(UNKNOWN),
+    }
     assert read(answers, tmp_path).compute_processes == (GpuProcess(11, None, 1),)
 
 
 @each("function", sorted(H200))
-def test_one_thing_that_is_refused_for_no_known_reason_hides_no_other(function: str, tmp_path: Path) -> None:
+def test_one_thing_that_is_refused_for_no_known_reason_hides_no_other(
+    function: str, tmp_path: Path
+) -> None:
     less, whole = read({**H200, function: Refusal(UNKNOWN)}, tmp_path), read(H200, tmp_path)
     changed = [name for name in GpuTraits.__slots__ if getattr(less, name) != getattr(whole, name)]
     assert 1 <= len(changed) <= 4
@@ -155,11 +166,19 @@ def test_one_thing_that_is_refused_for_no_known_reason_hides_no_other(function: 
 
 
 def test_a_fabric_and_a_thermometer_that_are_refused_are_not_known(tmp_path: Path) -> None:
-    answers = {**H200, "nvmlDeviceGetGpuFabricInfoV": Refusal(UNKNOWN), "nvmlDeviceGetGpuFabricInfo": Refusal(UNKNOWN)}
+    answers = {
+        **H200,
+        "nvmlDeviceGetGpuFabricInfoV": Refusal(UNKNOWN),
+        "nvmlDeviceGetGpuFabricInfo": Refusal(UNKNOWN),
+    }
     nvml = FakeNvml(1, answers, {82: Refusal(UNKNOWN)})
     nvml.c_nvmlGpuFabricInfo_v2_t = nvml.c_nvmlGpuFabricInfo_t = FabricInfo
     traits = gpu_traits.read(nvml, 0, tmp_path)
-    assert (traits.fabric_state, traits.fabric_status, traits.memory_thermometer) == (None, None, None)
+    assert (traits.fabric_state, traits.fabric_status, traits.memory_thermometer) == (
+        None,
+        None,
+        None,
+    )
     assert traits.cuda_cores == 16896
 
 

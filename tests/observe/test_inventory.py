@@ -14,11 +14,23 @@ from acceptance.process.deadline import Deadline
 
 
 def known(index: int, address: str) -> NvmlDevice:
-    return NvmlDevice(index, f"GPU-{index}", "NVIDIA GeForce RTX 4090", address, None, None, 25757220864, None, None)
+    return NvmlDevice(
+        index,
+        f"GPU-{index}",
+        "NVIDIA GeForce RTX 4090",
+        address,
+        None,
+        None,
+        25757220864,
+        None,
+        None,
+    )
 
 
 def look(tree: Tree, answer: NvmlAnswer) -> Inventory:
-    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
+    programs = Programs(
+        nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI)
+    )
     return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
 
 
@@ -39,7 +51,10 @@ def tower(tmp_path: Path) -> Tree:
 
 def test_an_inventory_survives_json(tower: Tree) -> None:
     seen = look(
-        tower, NvmlAnswer("570.86.15", "12.8", (known(0, "0000:01:00.0"), known(1, "0000:41:00.0")), None, None)
+        tower,
+        NvmlAnswer(
+            "570.86.15", "12.8", (known(0, "0000:01:00.0"), known(1, "0000:41:00.0")), None, None
+        ),
     )
     assert msgspec.json.decode(msgspec.json.encode(seen), type=Inventory) == seen
     assert (seen.cpu.cores, len(seen.disks), len(seen.links), len(seen.pci)) == (16, 1, 1, 4)
@@ -55,15 +70,34 @@ def test_gpus_are_those_on_the_bus_in_bus_order(tower: Tree) -> None:
 
 
 def test_a_lost_device_without_address_binds_to_nothing(tower: Tree) -> None:
-    lost = NvmlDevice(0, None, None, None, None, None, None, "NVML says: GPU is lost", nvml_call.GPU_IS_LOST)
-    seen = look(tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None))
+    lost = NvmlDevice(
+        0, None, None, None, None, None, None, "NVML says: GPU is lost", nvml_call.GPU_IS_LOST
+    )
+    seen = look(
+        tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None)
+    )
     assert [gpu.uuid for gpu in gpus(seen)] == [None, "GPU-1"]
 
 
 def test_a_lost_device_that_still_told_its_address_is_known_with_its_error(tower: Tree) -> None:
-    lost = NvmlDevice(0, None, None, "0000:01:00.0", None, None, None, "NVML says: GPU is lost", nvml_call.GPU_IS_LOST)
-    seen = look(tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None))
-    assert [(gpu.nvml_index, gpu.error) for gpu in gpus(seen)] == [(0, "NVML says: GPU is lost"), (1, None)]
+    lost = NvmlDevice(
+        0,
+        None,
+        None,
+        "0000:01:00.0",
+        None,
+        None,
+        None,
+        "NVML says: GPU is lost",
+        nvml_call.GPU_IS_LOST,
+    )
+    seen = look(
+        tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None)
+    )
+    assert [(gpu.nvml_index, gpu.error) for gpu in gpus(seen)] == [
+        (0, "NVML says: GPU is lost"),
+        (1, None),
+    ]
 
 
 def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
@@ -78,7 +112,9 @@ def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
 
 def test_parts_cut_out_by_sr_iov_are_not_gpus_of_their_own(tower: Tree) -> None:
     tower.link("sys/bus/pci/devices/0000:41:00.0/physfn", "sys/bus/pci/devices/0000:01:00.0")
-    assert [gpu.pci_address for gpu in gpus(look(tower, nvml.failed_answer("nothing")))] == ["0000:01:00.0"]
+    assert [gpu.pci_address for gpu in gpus(look(tower, nvml.failed_answer("nothing")))] == [
+        "0000:01:00.0"
+    ]
 
 
 @pytest.mark.tools

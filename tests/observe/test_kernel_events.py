@@ -27,7 +27,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 13, pid=9, name=a.out, Graphics SM Warp Exception",
             "xid 13 0000:3b:00.0 warning",
         ),
-        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:0 GPU-CI:1): 43, pid=9, Ch 00000008", "xid 43 0000:3b:00.0 warning"),
+        (
+            "NVRM: Xid (PCI:0000:3b:00 GPU-I:0 GPU-CI:1): 43, pid=9, Ch 00000008",
+            "xid 43 0000:3b:00.0 warning",
+        ),
         ("NVRM: Xid (0000:3b:00): 62, 1b3f(2ab4) 00000000 00000000", "xid 62 0000:3b:00.0 fatal"),
         ("NVRM: Xid (003b:00): 8, Channel 0000001c", "xid 8 0000:3b:00.0 warning"),
         (
@@ -38,7 +41,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "NVRM: Xid (PCI:00000000:3b:00): 64, Row Remapper Error: (0x10) - All reserved rows for bank are remapped",
             "xid 64 0000:3b:00.0 fatal",
         ),
-        ("NVRM: Xid (PCI:0000:3b:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008", "xid 45 0000:3b:00.0 warning"),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008",
+            "xid 45 0000:3b:00.0 warning",
+        ),
         (
             "NVRM: Xid (PCI:0000:3b:00): 68, pid=1234, name=ffmpeg, Ch 00000010, engmask 00020100",
             "xid 68 0000:3b:00.0 warning",
@@ -47,7 +53,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "NVRM: Xid (PCI:0000:3b:00): 69, pid=1234, name=Xorg, Class Error: ChId 0010, Class 0000c5c0",
             "xid 69 0000:3b:00.0 warning",
         ),
-        ("NVRM: Xid (PCI:0000:3b:00): 61, 0b82(3108) 00000000 00000000", "xid 61 0000:3b:00.0 error"),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 61, 0b82(3108) 00000000 00000000",
+            "xid 61 0000:3b:00.0 error",
+        ),
         (
             "NVRM: Xid (PCI:0000:3b:00): 63, Dynamic Page Retirement: New page retired, reload the driver",
             "xid 63 0000:3b:00.0 error",
@@ -64,7 +73,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "NVRM: Xid (PCI:0009:01:00): 121, pid=7, name=x, C2C Link corrected error on link 1",
             "xid 121 0009:01:00.0 warning",
         ),
-        ("NVRM: Xid (PCI:0000:3b:00): 136, NVLink: Link training failed for links 0x8", "xid 136 0000:3b:00.0 error"),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 136, NVLink: Link training failed for links 0x8",
+            "xid 136 0000:3b:00.0 error",
+        ),
         (
             "NVRM: Xid (PCI:0000:3b:00): 137, pid=9, name=py, NVLINK: fault MMU Type: 0x1",
             "xid 137 0000:3b:00.0 warning",
@@ -86,9 +98,18 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "NVRM: Xid (PCI:0000:3b:00): 74, pid=4, NVLink: Link 5 went to an unexpected state",
             "xid 74 0000:3b:00.0 error",
         ),
-        ("NVRM: Xid (PCI:0000:3b:00): 158, pid=4, name=x, GPU fatal timeout", "xid 158 0000:3b:00.0 fatal"),
-        ("NVRM: Xid (PCI:0000:3b:00): 171, An uncorrectable DRAM error", "xid 171 0000:3b:00.0 fatal"),
-        ("NVRM: Xid (PCI:0000:3b:00): 191, something of a later driver", "xid 191 0000:3b:00.0 error"),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 158, pid=4, name=x, GPU fatal timeout",
+            "xid 158 0000:3b:00.0 fatal",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 171, An uncorrectable DRAM error",
+            "xid 171 0000:3b:00.0 fatal",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 191, something of a later driver",
+            "xid 191 0000:3b:00.0 error",
+        ),
     ],
 )
 def test_xid(line: str, expected: str) -> None:
@@ -103,7 +124,9 @@ def test_one_message_of_several_indented_lines(stamp: str) -> None:
         f"{' ' * len(stamp)}NVRM: fallen off the bus and is not responding to commands.\n"
     )
     assert brief(text) == ["gpu-lost bus 0000:b3:00.0 fatal"]
-    assert read_kernel_log.parse(text)[0].time == (1843.308145 if stamp.startswith("[") else "Nov 20 10:11:12")
+    assert read_kernel_log.parse(text)[0].time == (
+        1843.308145 if stamp.startswith("[") else "Nov 20 10:11:12"
+    )
 
 
 def test_an_xid_names_the_board() -> None:
@@ -119,7 +142,9 @@ def test_an_xid_names_the_board() -> None:
         "NVRM: the NVIDIA kernel module is unloaded.",
     )
     first, second = read_kernel_log.parse(text)
-    assert first.text.endswith("; GPU-00112233-4455-6677-8899-aabbccddeeff, board serial 1650000000001")
+    assert first.text.endswith(
+        "; GPU-00112233-4455-6677-8899-aabbccddeeff, board serial 1650000000001"
+    )
     assert (second.kind, second.component) == ("gpu-lost", "0000:5e:00.0")
     assert second.text.endswith("; board serial 1650000000002")
 
@@ -144,8 +169,12 @@ def test_severity_follows_the_catalog() -> None:
     for code, entry in table("xid")["xid"].items():
         assert ("immediate" in entry) == (int(code) < 162), code
         if "immediate" in entry:
-            assert (entry["immediate"] in rule.get(entry["severity"], ())) == ("differs" not in entry), code
-    (event,) = read_kernel_log.parse("NVRM: Xid (PCI:0000:3b:00): 119, Timeout after 6s of waiting for RPC response")
+            assert (entry["immediate"] in rule.get(entry["severity"], ())) == (
+                "differs" not in entry
+            ), code
+    (event,) = read_kernel_log.parse(
+        "NVRM: Xid (PCI:0000:3b:00): 119, Timeout after 6s of waiting for RPC response"
+    )
     assert event.action.endswith("NVIDIA's catalog: RESET_GPU, then INVESTIGATE_SW.")
     (later,) = read_kernel_log.parse("NVRM: Xid (PCI:0000:3b:00): 169, SEC2 halt")
     assert "catalog" not in later.action
@@ -173,9 +202,18 @@ def test_severity_follows_the_catalog() -> None:
             "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 12023, Non-fatal, Link 3 ECC limit",
             "sxid 12023 0000:c1:00.0 warning",
         ),
-        ("nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 23005, Non-fatal, x", "sxid 23005 0000:c1:00.0 fatal"),
-        ("nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 31999, Non-fatal, x", "sxid 31999 0000:c1:00.0 warning"),
-        ("nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 31999, Fatal, x", "sxid 31999 0000:c1:00.0 fatal"),
+        (
+            "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 23005, Non-fatal, x",
+            "sxid 23005 0000:c1:00.0 fatal",
+        ),
+        (
+            "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 31999, Non-fatal, x",
+            "sxid 31999 0000:c1:00.0 warning",
+        ),
+        (
+            "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 31999, Fatal, x",
+            "sxid 31999 0000:c1:00.0 fatal",
+        ),
     ],
 )
 def test_sxid(line: str, expected: str) -> None:
@@ -184,15 +222,17 @@ def test_sxid(line: str, expected: str) -> None:
 
 def test_sxid_advice() -> None:
     def action(code: int, word: str) -> str:
-        (event,) = read_kernel_log.parse(f"nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): {code}, {word}, Link 3")
+        (event,) = read_kernel_log.parse(
+            f"nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): {code}, {word}, Link 3"
+        )
         return event.action
 
     assert action(23005, "Fatal").startswith("Reboot")
     assert action(31999, "Non-fatal").startswith("None at once")
     assert action(31999, "Fatal").startswith("Reset all GPUs and NVSwitches")
-    assert {group["action"] for group in [*table("sxid")["class"], *table("sxid")["sxid"].values()]} <= set(
-        table("sxid")["action"]
-    )
+    assert {
+        group["action"] for group in [*table("sxid")["class"], *table("sxid")["sxid"].values()]
+    } <= set(table("sxid")["action"])
 
 
 # A GPU that does not start
@@ -252,7 +292,9 @@ def test_sxid_advice() -> None:
         ),
         (lines("NVRM: No NVIDIA GPU found."), ["rm-init none None error"]),
         (
-            lines("NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected."),
+            lines(
+                "NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected."
+            ),
             ["rm-init power 0000:01:00.0 error"],
         ),
         (
@@ -382,7 +424,9 @@ def test_pcie(text: str, expected: list[str]) -> None:
     "text, expected, counts",
     [
         (
-            lines("EDAC MC0: 32 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x1)"),
+            lines(
+                "EDAC MC0: 32 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x1)"
+            ),
             ["edac CE dimm:CPU_SrcID#0_MC#0_Chan#0_DIMM#0 warning"],
             [32],
         ),
@@ -406,7 +450,9 @@ def test_pcie(text: str, expected: list[str]) -> None:
             [1],
         ),
         (
-            lines("EDAC MC0: 1 UE on mc#0csrow#2channel#0 or mc#0csrow#3channel#0 (csrow:2 channel:0)"),
+            lines(
+                "EDAC MC0: 1 UE on mc#0csrow#2channel#0 or mc#0csrow#3channel#0 (csrow:2 channel:0)"
+            ),
             ["edac UE dimm:mc#0csrow#2channel#0 or mc#0csrow#3channel#0 fatal"],
             [1],
         ),
@@ -415,14 +461,28 @@ def test_pcie(text: str, expected: list[str]) -> None:
             ["edac CE dimm:P0 CHANNEL A warning"],
             [2],
         ),
-        (lines("EDAC MC0: 1 CE Single-bit ECC on unknown memory (node:0)"), ["edac CE mc0 warning"], [1]),
-        (lines("EDAC MC0: 1 UE Multi-bit ECC on any memory (page:0x0)"), ["edac UE mc0 fatal"], [1]),
         (
-            lines('EDAC MC0: CE page 0x1, offset 0x2, grain 8, syndrome 0x3, row 3, channel 1, label "DIMM_B2": i5000'),
+            lines("EDAC MC0: 1 CE Single-bit ECC on unknown memory (node:0)"),
+            ["edac CE mc0 warning"],
+            [1],
+        ),
+        (
+            lines("EDAC MC0: 1 UE Multi-bit ECC on any memory (page:0x0)"),
+            ["edac UE mc0 fatal"],
+            [1],
+        ),
+        (
+            lines(
+                'EDAC MC0: CE page 0x1, offset 0x2, grain 8, syndrome 0x3, row 3, channel 1, label "DIMM_B2": i5000'
+            ),
             ["edac CE dimm:DIMM_B2 warning"],
             [1],
         ),
-        (lines("EDAC MC0: UE - no information available: e752x UE log memory write"), ["edac UE mc0 fatal"], [1]),
+        (
+            lines("EDAC MC0: UE - no information available: e752x UE log memory write"),
+            ["edac UE mc0 fatal"],
+            [1],
+        ),
         (lines("EDAC MC3: 1 memory rea", "x"), ["edac None mc3 error"], [1]),
         (
             lines("EDAC MC0: 5 CE memory re", "firmware: word", "ad error on DIMM_A1 (channel:0)"),
@@ -430,7 +490,10 @@ def test_pcie(text: str, expected: list[str]) -> None:
             [5],
         ),
         (
-            lines("EDAC MC0: 5 CE memory re", "EDAC MC0: 1 CE memory read error on DIMM_A1 (channel:0)"),
+            lines(
+                "EDAC MC0: 5 CE memory re",
+                "EDAC MC0: 1 CE memory read error on DIMM_A1 (channel:0)",
+            ),
             ["edac CE mc0 warning", "edac CE dimm:DIMM_A1 warning"],
             [5, 1],
         ),
@@ -496,7 +559,9 @@ def test_pcie(text: str, expected: list[str]) -> None:
             [1],
         ),
         (
-            lines("mce: CPU11: Package temperature is above threshold, cpu clock is throttled (total events = 3)"),
+            lines(
+                "mce: CPU11: Package temperature is above threshold, cpu clock is throttled (total events = 3)"
+            ),
             ["thermal Package cpu11 warning"],
             [1],
         ),

@@ -59,7 +59,12 @@ def brief(text: str) -> list[str]:
 )
 def test_every_stamp(raw: str, time: float | str | None) -> None:
     event = one(raw.format(XID79))
-    assert (event.kind, event.code, event.component, event.severity) == ("xid", 79, "0000:0a:00.0", "fatal")
+    assert (event.kind, event.code, event.component, event.severity) == (
+        "xid",
+        79,
+        "0000:0a:00.0",
+        "fatal",
+    )
     assert event.time == time
     assert event.text == XID79
 
@@ -76,7 +81,11 @@ def test_every_stamp(raw: str, time: float | str | None) -> None:
 )
 def test_who_wrote_it(line: str, stamped: bool, foreign: bool) -> None:
     found = strip_stamps(line)
-    assert (found.text.strip(), found.stamped, found.foreign) == ("x" if line != "plain" else "plain", stamped, foreign)
+    assert (found.text.strip(), found.stamped, found.foreign) == (
+        "x" if line != "plain" else "plain",
+        stamped,
+        foreign,
+    )
 
 
 def test_wrapped_records_are_joined() -> None:
@@ -104,7 +113,11 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
         "6,1,1000000,-;first\\x0aNVRM: Xid (PCI:0000:0a:00): 79, caf\\xc3\\xa9\n"
         " SUBSYSTEM=pci\n DEVICE=+pci:0000:0a:00.0\n6,2,2000000,-;bad \\xff\n"
     )
-    assert [line.text for line in kernel_lines(text)] == ["first", "NVRM: Xid (PCI:0000:0a:00): 79, café", "bad ÿ"]
+    assert [line.text for line in kernel_lines(text)] == [
+        "first",
+        "NVRM: Xid (PCI:0000:0a:00): 79, café",
+        "bad ÿ",
+    ]
 
 
 # NVIDIA
@@ -116,10 +129,22 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
         ("NVRM: Xid (0000:01:00): 13, 0005 00000000", "xid 13 0000:01:00.0 warning"),
         ("NVRM: Xid (0001:00): 8, Channel 00000000", "xid 8 0000:01:00.0 warning"),
         ("NVRM: Xid (PCI:0000:B3:00.0): 79, gone", "xid 79 0000:b3:00.0 fatal"),
-        ("NVRM: Xid (PCI:0004:01:00): 48, pid='<unknown>', name=<unknown>, DBE", "xid 48 0004:01:00.0 fatal"),
-        ("NVRM: Xid (PCI:0000:43:00 GPU-I:05): 43, pid=1, Ch 00000001", "xid 43 0000:43:00.0 warning"),
-        ("NVRM: Xid (PCI:0000:5f:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 02", "xid 145 0000:5f:00.0 warning"),
-        ("NVRM: Xid (PCI:0000:5f:00): 145, RLW_REMAP Fatal XC0 i0 Link 02", "xid 145 0000:5f:00.0 fatal"),
+        (
+            "NVRM: Xid (PCI:0004:01:00): 48, pid='<unknown>', name=<unknown>, DBE",
+            "xid 48 0004:01:00.0 fatal",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:43:00 GPU-I:05): 43, pid=1, Ch 00000001",
+            "xid 43 0000:43:00.0 warning",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:5f:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 02",
+            "xid 145 0000:5f:00.0 warning",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:5f:00): 145, RLW_REMAP Fatal XC0 i0 Link 02",
+            "xid 145 0000:5f:00.0 fatal",
+        ),
         ("NVRM: Xid (PCI:0000:5f:00): 145, RLW_REMAP", "xid 145 0000:5f:00.0 error"),
         ("NVRM: Xid (PCI:0000:5f:00): 9999, something new", "xid 9999 0000:5f:00.0 error"),
         ("NVRM: Xid (PCI:0000:5f:00): abc, pid=1", "xid None 0000:5f:00.0 error"),
@@ -150,22 +175,43 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
             "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Fatal, Link 30 sourcetrack timeout",
             "sxid 24007 0000:05:00.0 fatal",
         ),
-        ("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 11004, Non-fatal, Link 30", "sxid 11004 0000:05:00.0 error"),
-        ("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 31000, Link 30", "sxid 31000 0000:05:00.0 error"),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 11004, Non-fatal, Link 30",
+            "sxid 11004 0000:05:00.0 error",
+        ),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 31000, Link 30",
+            "sxid 31000 0000:05:00.0 error",
+        ),
         (
             "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Severity 1 Engine instance 30",
             "sxid 24007 0000:05:00.0 fatal",
         ),
-        ("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 29999, Data {0x00000000}", "sxid 29999 0000:05:00.0 error"),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 29999, Data {0x00000000}",
+            "sxid 29999 0000:05:00.0 error",
+        ),
         ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "gpu-lost bus 0000:09:00.0 fatal"),
-        ("NVRM: GPU 0000:09:00.0: RmInitAdapter failed! (0x62:0xffffffff:1089)", "rm-init adapter 0000:09:00.0 error"),
+        (
+            "NVRM: GPU 0000:09:00.0: RmInitAdapter failed! (0x62:0xffffffff:1089)",
+            "rm-init adapter 0000:09:00.0 error",
+        ),
         (
             "NVRM: RmInitAdapter failed! (0x62:0xffffffff:1089)\nNVRM: rm_init_adapter failed for device bearing minor number 0",
             "rm-init adapter None error",
         ),
-        ("nvidia 0000:01:00.0: probe with driver nvidia failed with error -1", "rm-init adapter 0000:01:00.0 error"),
-        ("nvidia: probe of 0000:01:00.0 failed with error -1", "rm-init adapter 0000:01:00.0 error"),
-        ("NVRM: API mismatch: the client has the version 550.54.14, but", "driver mismatch None error"),
+        (
+            "nvidia 0000:01:00.0: probe with driver nvidia failed with error -1",
+            "rm-init adapter 0000:01:00.0 error",
+        ),
+        (
+            "nvidia: probe of 0000:01:00.0 failed with error -1",
+            "rm-init adapter 0000:01:00.0 error",
+        ),
+        (
+            "NVRM: API mismatch: the client has the version 550.54.14, but",
+            "driver mismatch None error",
+        ),
     ],
 )
 def test_nvidia(text: str, expected: str) -> None:
@@ -204,7 +250,9 @@ def test_a_gpu_that_is_gone_over_three_lines() -> None:
         "[ 1.0] NVRM: fallen off the bus and is not responding to commands.\n"
     )
     assert brief(text) == ["gpu-lost bus 0000:b3:00.0 fatal"]
-    assert brief("x\nNVRM: fallen off the bus and is not responding to commands.") == ["gpu-lost bus None fatal"]
+    assert brief("x\nNVRM: fallen off the bus and is not responding to commands.") == [
+        "gpu-lost bus None fatal"
+    ]
 
 
 def test_xids_that_another_program_quotes_still_count() -> None:
@@ -217,7 +265,10 @@ def test_xids_that_another_program_quotes_still_count() -> None:
 @each(
     "text, expected",
     [
-        ("CPU3: Core temperature above threshold, cpu clock throttled (total events = 1)", "thermal Core cpu3 warning"),
+        (
+            "CPU3: Core temperature above threshold, cpu clock throttled (total events = 1)",
+            "thermal Core cpu3 warning",
+        ),
         (
             "mce: CPU0: Package temperature above threshold, cpu clock throttled (total events = 9)",
             "thermal Package cpu0 warning",
@@ -226,36 +277,60 @@ def test_xids_that_another_program_quotes_still_count() -> None:
             "thermal thermal_zone0: acpitz: critical temperature reached, shutting down",
             "thermal critical thermal_zone0 fatal",
         ),
-        ("pcieport 0000:00:01.0: DPC: containment event, status:0x1f01 source:0x0000", "aer dpc 0000:00:01.0 fatal"),
-        ("pcieport 0000:00:01.0: AER: device recovery failed", "aer unrecovered 0000:00:01.0 error"),
+        (
+            "pcieport 0000:00:01.0: DPC: containment event, status:0x1f01 source:0x0000",
+            "aer dpc 0000:00:01.0 fatal",
+        ),
+        (
+            "pcieport 0000:00:01.0: AER: device recovery failed",
+            "aer unrecovered 0000:00:01.0 error",
+        ),
         ("pcieport 0000:00:01.0: AER: device recovery successful", None),
         ("pcieport 0000:00:01.0: AER: enabled with IRQ 28", None),
         (
             "pci 0000:09:00.0: Unable to change power state from unknown to D0, device inaccessible",
             "pcie inaccessible 0000:09:00.0 error",
         ),
-        ("pcieport 0000:40:01.1: pciehp: Slot(1-2): Link Down", "pcie link-down 0000:40:01.1 error"),
-        ("Memory failure: 0x7740c0: recovery action for dirty page: Recovered", "memory-failure 0x7740c0 None error"),
+        (
+            "pcieport 0000:40:01.1: pciehp: Slot(1-2): Link Down",
+            "pcie link-down 0000:40:01.1 error",
+        ),
+        (
+            "Memory failure: 0x7740c0: recovery action for dirty page: Recovered",
+            "memory-failure 0x7740c0 None error",
+        ),
         (
             "Memory failure: 0x7740c0: recovery action for reserved kernel page: Failed",
             "memory-failure 0x7740c0 None fatal",
         ),
         ("Memory: 3218172K/25165432K available", None),
-        ("nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10", "disk controller nvme0 error"),
+        (
+            "nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10",
+            "disk controller nvme0 error",
+        ),
         ("nvme nvme0: I/O 12 QID 3 timeout, aborting", "disk timeout nvme0 warning"),
         ("nvme nvme0: 96/0/0 default/read/poll queues", None),
-        ("blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x0", "disk io sda error"),
+        (
+            "blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x0",
+            "disk io sda error",
+        ),
         ("I/O error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0", "disk io nvme0n1 error"),
         ("critical medium error, dev sdb, sector 12", "disk io sdb error"),
         ("Buffer I/O error on dev sda1, logical block 0", "disk io sda1 error"),
         ("blk_update_request: I/O error, dev fd0, sector 0", "disk io fd0 warning"),
         ("ata1.00: failed command: READ FPDMA QUEUED", "disk ata ata1.00 error"),
         ("ata3: SATA link down (SStatus 0 SControl 300)", None),
-        ("EXT4-fs error (device sda1): ext4_lookup:1234: deleted inode", "disk filesystem None error"),
+        (
+            "EXT4-fs error (device sda1): ext4_lookup:1234: deleted inode",
+            "disk filesystem None error",
+        ),
         ("EXT4-fs (sda1): mounted filesystem", None),
         ("Out of memory: Killed process 4242 (python) total-vm:1kB", "oom 4242 None warning"),
         ("Memory cgroup out of memory: Killed process 7 (x)", "oom 7 None warning"),
-        ("INFO: task jbd2/sda1-8:321 blocked for more than 120 seconds.", "hung-task jbd2/sda1-8 None warning"),
+        (
+            "INFO: task jbd2/sda1-8:321 blocked for more than 120 seconds.",
+            "hung-task jbd2/sda1-8 None warning",
+        ),
         ("rcu: INFO: rcu_sched self-detected stall on CPU", "hung-task rcu None warning"),
         ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [x:1]", "kernel lockup None error"),
         ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 5", "kernel lockup None error"),
@@ -263,10 +338,16 @@ def test_xids_that_another_program_quotes_still_count() -> None:
         ("Kernel panic - not syncing: VFS: Unable to mount root fs", "kernel panic None fatal"),
         ("Kernel panic - not syncing: Fatal machine check", "mce panic None fatal"),
         ("** 123 printk messages dropped **", "lost dropped None warning"),
-        ("Sep 19 16:18:02 h systemd-journald[300]: Missed 12 kernel messages", "lost dropped None warning"),
+        (
+            "Sep 19 16:18:02 h systemd-journald[300]: Missed 12 kernel messages",
+            "lost dropped None warning",
+        ),
         ("Sep 19 16:18:02 h app[300]: I/O error, dev sda, sector 1", None),
         ("Sep 19 16:18:02 h app[300]: EDAC MC0: 1 UE x on L (y)", None),
-        ("Sep 19 16:18:02 h app[300]: pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected", None),
+        (
+            "Sep 19 16:18:02 h app[300]: pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected",
+            None,
+        ),
         ("Sep 19 16:18:02 h app[300]: mce: [Hardware Error]: Machine check events logged", None),
         (
             "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (x)",
@@ -281,18 +362,45 @@ def test_xids_that_another_program_quotes_still_count() -> None:
         ("EDAC MC: Ver: 3.0.0", None),
         ("mce: CPU supports 10 MCE banks", None),
         ("CMCI storm detected: switching to poll mode", "mce storm None error"),
-        ("mce: Uncorrected hardware memory error in user-access at 118cb9000", "mce uncorrected None fatal"),
-        ("mce: [Hardware Error]: Machine check: Processor context corrupt", "mce uncorrected None fatal"),
-        ("mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 5: 9c00000000020e0f", "mce bank5 cpu0 warning"),
-        ("mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 5: be00000000800400", "mce bank5 cpu0 fatal"),
-        ("mce: [Hardware Error]: CPU 7: Machine Check: 0 Bank 5: bc00000000800400", "mce bank5 cpu7 error"),
-        ("mce: [Hardware Error]: CPU 7: Machine Check Exception: 5 Bank 5: 9c00000000800400", "mce bank5 cpu7 error"),
-        ("[Hardware Error]: CPU:2 (17:1:1) MC1_STATUS[-|CE|MiscV|-|-]: 0x9820000000000150", "mce bank1 cpu2 warning"),
-        ("[Hardware Error]: Uncorrected, software restartable error.", "mce Uncorrected None error"),
+        (
+            "mce: Uncorrected hardware memory error in user-access at 118cb9000",
+            "mce uncorrected None fatal",
+        ),
+        (
+            "mce: [Hardware Error]: Machine check: Processor context corrupt",
+            "mce uncorrected None fatal",
+        ),
+        (
+            "mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 5: 9c00000000020e0f",
+            "mce bank5 cpu0 warning",
+        ),
+        (
+            "mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 5: be00000000800400",
+            "mce bank5 cpu0 fatal",
+        ),
+        (
+            "mce: [Hardware Error]: CPU 7: Machine Check: 0 Bank 5: bc00000000800400",
+            "mce bank5 cpu7 error",
+        ),
+        (
+            "mce: [Hardware Error]: CPU 7: Machine Check Exception: 5 Bank 5: 9c00000000800400",
+            "mce bank5 cpu7 error",
+        ),
+        (
+            "[Hardware Error]: CPU:2 (17:1:1) MC1_STATUS[-|CE|MiscV|-|-]: 0x9820000000000150",
+            "mce bank1 cpu2 warning",
+        ),
+        (
+            "[Hardware Error]: Uncorrected, software restartable error.",
+            "mce Uncorrected None error",
+        ),
         ("[Hardware Error]: System Fatal error.", "mce System Fatal error None fatal"),
         ("[Hardware Error]: words of a later kernel", "mce unknown None error"),
         ("mce: [Hardware Error]: Machine check events logged", "mce logged None error"),
-        ("pcieport 0000:00:02.0: AER: Corrected error received: id=0010", "aer corrected 0000:00:02.0 warning"),
+        (
+            "pcieport 0000:00:02.0: AER: Corrected error received: id=0010",
+            "aer corrected 0000:00:02.0 warning",
+        ),
         (
             "pcieport 0000:00:02.0: AER: Multiple Uncorrected (Non-Fatal) error received: 0000:01:00.0",
             "aer non-fatal 0000:00:02.0 error",
@@ -305,7 +413,10 @@ def test_xids_that_another_program_quotes_still_count() -> None:
             "nvidia 0000:01:00.0: PCIe Bus Error: severity=Uncorrected, type=Inaccessible",
             "aer non-fatal 0000:01:00.0 error",
         ),
-        ("nvidia 0000:01:00.0: AER: aer_status: 0x00000040, aer_mask: 0x00002000", "aer unknown 0000:01:00.0 error"),
+        (
+            "nvidia 0000:01:00.0: AER: aer_status: 0x00000040, aer_mask: 0x00002000",
+            "aer unknown 0000:01:00.0 error",
+        ),
     ],
 )
 def test_host(text: str, expected: str | None) -> None:
@@ -323,7 +434,10 @@ def test_an_aer_report_is_one_event_with_its_bits() -> None:
     event = one(head + body)
     assert event.text.endswith("; Replay Timer Timeout, BadTLP")
     fatal = head.replace("Corrected", "Uncorrected (Fatal)")
-    assert brief(fatal + body) == ["aer fatal 0000:00:02.0 fatal", "aer corrected 0000:00:02.0 warning"]
+    assert brief(fatal + body) == [
+        "aer fatal 0000:00:02.0 fatal",
+        "aer corrected 0000:00:02.0 warning",
+    ]
     assert brief(head + body + head + body) == ["aer corrected 0000:00:02.0 warning"] * 2
     assert brief(head + head + body) == ["aer corrected 0000:00:02.0 warning"] * 2
 
@@ -336,7 +450,11 @@ NOTICE = "[ 100.0] mce: [Hardware Error]: Machine check events logged\n"
     [
         (NOTICE, 1),
         (NOTICE + "[ 100.1] EDAC MC0: 1 CE memory read error on A (x)\n", 0),
-        ("[ 99.9] mce: CPU0: Core temperature above threshold, cpu clock throttled (total events = 1)\n" + NOTICE, 0),
+        (
+            "[ 99.9] mce: CPU0: Core temperature above threshold, cpu clock throttled (total events = 1)\n"
+            + NOTICE,
+            0,
+        ),
         (NOTICE + "[ 200.1] EDAC MC0: 1 CE memory read error on A (x)\n", 1),
         (NOTICE + "EDAC MC0: 1 CE memory read error on A (x)\n", 0),
         (NOTICE + "[ 100.1] I/O error, dev sda, sector 1\n", 1),
@@ -360,18 +478,24 @@ def test_amd_and_apei_records_are_one_event_each() -> None:
         "[ 1.0] {N}[Hardware Error]: event severity: corrected\n"
         "[ 1.0] {N}[Hardware Error]:   section_type: memory error\n"
     )
-    assert brief(apei.replace("{N}", "{1}") + apei.replace("{N}", "{2}")) == ["apei memory error None warning"] * 2
+    assert (
+        brief(apei.replace("{N}", "{1}") + apei.replace("{N}", "{2}"))
+        == ["apei memory error None warning"] * 2
+    )
     assert brief((apei + apei).replace("{N}", "{1}")) == ["apei memory error None warning"] * 2
-    assert brief("[ 1.0] {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1") == [
-        "apei None None error"
-    ]
+    assert brief(
+        "[ 1.0] {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1"
+    ) == ["apei None None error"]
     assert brief(
         "BERT: Error records from previous boot:\n[Hardware Error]: event severity: fatal\n[Hardware Error]:   section_type: PCIe error"
     ) == ["apei PCIe error None fatal"]
 
 
 def test_the_log_order_is_kept() -> None:
-    assert [event.kind for event in read_kernel_log.parse(NOTICE + f"[ 300.0] {XID79}")] == ["mce", "xid"]
+    assert [event.kind for event in read_kernel_log.parse(NOTICE + f"[ 300.0] {XID79}")] == [
+        "mce",
+        "xid",
+    ]
 
 
 # Words
@@ -398,7 +522,11 @@ def corrected(stamp: str) -> str:
     "text, outcome, words",
     [
         ("[ 1.0] Linux version 6.1.0\n", "pass", "no fault"),
-        ("[ 1.0] NVRM: Xid (PCI:0000:01:00): 13, x\n", "pass", "1 warnings, the first: xid 13 on 0000:01:00.0"),
+        (
+            "[ 1.0] NVRM: Xid (PCI:0000:01:00): 13, x\n",
+            "pass",
+            "1 warnings, the first: xid 13 on 0000:01:00.0",
+        ),
         (
             f"[ 1.0] NVRM: Xid (PCI:0000:01:00): 63, x\n[ 2.0] {XID79}\n",
             "fail",
@@ -414,7 +542,11 @@ def corrected(stamp: str) -> str:
         ),
         (corrected("[ 1.0]") + corrected("[ 1.4]") + corrected("[ 2.1]"), "pass", "3 warnings"),
         (corrected("Sep 19 16:18:02 h kernel:") * 3, "fail", "0000:00:03.1 corrected"),
-        (corrected("Sep 19 16:18:02 h kernel:") * 2 + corrected("Sep 19 16:18:09 h kernel:"), "pass", "3 warnings"),
+        (
+            corrected("Sep 19 16:18:02 h kernel:") * 2 + corrected("Sep 19 16:18:09 h kernel:"),
+            "pass",
+            "3 warnings",
+        ),
         (corrected("") * 5, "pass", "5 warnings"),
         (
             "NVRM: The NVIDIA GPU 0000:01:00.0 requires use of the NVIDIA open kernel modules.\n"
@@ -432,7 +564,14 @@ def test_read(text: str, outcome: str, words: str) -> None:
 
 @each(
     "text",
-    ["", " \n\r\n", "hello\n", "Sep 19 16:18:02 h nginx[1]: GET /\n", '{"MESSAGE": "x"}\n', "stress-ng: info: [1] x"],
+    [
+        "",
+        " \n\r\n",
+        "hello\n",
+        "Sep 19 16:18:02 h nginx[1]: GET /\n",
+        '{"MESSAGE": "x"}\n',
+        "stress-ng: info: [1] x",
+    ],
 )
 def test_what_is_no_kernel_log_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput, match="kernel-log"):
@@ -489,7 +628,11 @@ def test_small_things() -> None:
 def test_the_tables_are_sound() -> None:
     xid = table("xid")
     assert set(xid["xid"]) == {str(code) for code in range(1, 173)}
-    for entry in [*xid["xid"].values(), *table("sxid")["sxid"].values(), *table("kernel")["message"]]:
+    for entry in [
+        *xid["xid"].values(),
+        *table("sxid")["sxid"].values(),
+        *table("kernel")["message"],
+    ]:
         assert entry["severity"] in RANK
         assert entry["meaning"].endswith(".")
     assert set(xid["recovery_action"].values()) <= set(RANK)
@@ -565,7 +708,9 @@ def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
             "[1.0] [Hardware Error]: " + "CPU:1 MC1_STATUS[" * 10_000,
             "[1.0] " + "Xid (1 " * 20_000,
             "[1.0] NVRM: Xid (PCI:0000:01:00): 154, " + "recovery action changed from " * 5000,
-            "[1.0] pci 0000:00:01.0: aer_status: 0x1\n[1.0] pci 0000:00:01.0:    [ 1] a" + " " * 100_000 + "b",
+            "[1.0] pci 0000:00:01.0: aer_status: 0x1\n[1.0] pci 0000:00:01.0:    [ 1] a"
+            + " " * 100_000
+            + "b",
             "[1.0] mce: Machine check events logged\n" * 3000,
             "[1.0] NVRM: API mismatch\n" * 5000,
             "[1.0] NVRM: NV_ERR_GPU_IS_LOST\n[1.0] NVRM: Xid (PCI:0000:01:00): 79, x\n" * 2000,
@@ -579,8 +724,13 @@ def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
     assert read_kernel_log.read(line).outcome in {"pass", "fail", "error"}
 
 
-@each("repeated", ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "])
-def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_health(repeated: str) -> None:
+@each(
+    "repeated",
+    ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "],
+)
+def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_health(
+    repeated: str,
+) -> None:
     """Patterns see no piece longer than LONGEST, so the time for a text grows as the text does; what stood at a cut is not read."""
     text = repeated * (100_000 // len(repeated))
     assert max(len(line.text) for line in kernel_lines(text)) <= LONGEST

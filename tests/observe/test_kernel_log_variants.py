@@ -29,7 +29,9 @@ REPORT = (
     "NVRM: Xid (PCI:0000:5e:00): 31, pid=77, name=trainer, Ch 0000000b, intr 00000000. MMU Fault: ENGINE CE2",
     "EDAC MC2: 4 CE memory scrubbing error on CPU_SrcID#1_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0 offset:0x0 grain:32)",
 )
-CORRECTED = "pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
+CORRECTED = (
+    "pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
+)
 EVENTS = [
     "aer non-fatal 0000:5e:00.0 error",
     "xid 31 0000:5e:00.0 warning",
@@ -84,14 +86,17 @@ def test_every_printer(stamp: str) -> None:
 
 
 def test_code_marks_around_a_line() -> None:
-    assert [event.text for event in kernel_log.parse("- `[ 1.5] NVRM: Xid (PCI:0000:5e:00): 79, gone`\n")] == [
-        "NVRM: Xid (PCI:0000:5e:00): 79, gone"
-    ]
+    assert [
+        event.text
+        for event in kernel_log.parse("- `[ 1.5] NVRM: Xid (PCI:0000:5e:00): 79, gone`\n")
+    ] == ["NVRM: Xid (PCI:0000:5e:00): 79, gone"]
 
 
 def test_a_terminal_breaks_within_words() -> None:
     text = "".join(f"[  100.500000] {each}\n" for each in REPORT)
-    broken = "\n".join(line[at : at + 80] for line in text.splitlines() for at in range(0, len(line), 80))
+    broken = "\n".join(
+        line[at : at + 80] for line in text.splitlines() for at in range(0, len(line), 80)
+    )
     assert brief(broken) == EVENTS
     assert "Transaction Layer" in kernel_log.parse(broken)[0].text
 
@@ -102,7 +107,10 @@ def test_a_mail_breaks_between_words() -> None:
         "(None) to 0x2 (Node Reboot Required)\n"
         "[ 8.5] EDAC MC0: 1 UE memory read error on\nCPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)\n"
     )
-    assert brief(text) == ["xid 154 0000:5e:00.0 fatal", "edac UE dimm:CPU_SrcID#0_MC#0_Chan#1_DIMM#0 fatal"]
+    assert brief(text) == [
+        "xid 154 0000:5e:00.0 fatal",
+        "edac UE dimm:CPU_SrcID#0_MC#0_Chan#1_DIMM#0 fatal",
+    ]
 
 
 def test_messages_without_stamps_stand_alone() -> None:
@@ -110,7 +118,11 @@ def test_messages_without_stamps_stand_alone() -> None:
         "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, sector 8 op 0x0:(READ) flags 0x0\n"
         "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\ncritical medium error, dev sdc, sector 16\n"
     )
-    assert brief(text) == ["disk io nvme1n1 error", "hung-task rcu None warning", "disk io sdc error"]
+    assert brief(text) == [
+        "disk io nvme1n1 error",
+        "hung-task rcu None warning",
+        "disk io sdc error",
+    ]
 
 
 def test_a_syslog_that_counts_repetitions() -> None:
@@ -119,7 +131,10 @@ def test_a_syslog_that_counts_repetitions() -> None:
         "Nov 20 10:11:13 n kernel: message repeated 3 times: [ [ 101.5] NVRM: Xid (PCI:0000:5e:00): 13, pid=7, Graphics Exception]\n"
         "Nov 20 10:11:14 n kernel: message repeated 2 times: [ pcieport 0000:00:01.0: AER: Corrected error received: 0000:00:01.0]\n"
     )
-    assert brief(text) == ["xid 13 0000:5e:00.0 warning"] * 4 + ["aer corrected 0000:00:01.0 warning"] * 2
+    assert (
+        brief(text)
+        == ["xid 13 0000:5e:00.0 warning"] * 4 + ["aer corrected 0000:00:01.0 warning"] * 2
+    )
 
 
 def test_what_an_agent_quotes_from_the_kernel_is_told_once() -> None:
@@ -191,15 +206,27 @@ def test_a_storm_is_counted_by_the_second() -> None:
     assert kernel_log.read("".join(f"{stamp}{CORRECTED}\n" for stamp in stamps)).outcome == "fail"
     later = f"Nov 20 10:11:12.1 n kernel: {CORRECTED}\nNov 20 10:11:13.1 n kernel: message repeated 9 times: [{CORRECTED}]\n"
     output = kernel_log.read(later)
-    assert (output.outcome, len(output.events)) == ("pass", 10)  # of when the nine came, the log says nothing
+    assert (output.outcome, len(output.events)) == (
+        "pass",
+        10,
+    )  # of when the nine came, the log says nothing
 
 
 def test_a_journal_as_json() -> None:
     records = [
-        {"__REALTIME_TIMESTAMP": "1795169472123456", "_TRANSPORT": "kernel", "MESSAGE": text, "PRIORITY": "3"}
+        {
+            "__REALTIME_TIMESTAMP": "1795169472123456",
+            "_TRANSPORT": "kernel",
+            "MESSAGE": text,
+            "PRIORITY": "3",
+        }
         for text in REPORT
     ]
-    agent = {"__REALTIME_TIMESTAMP": "1795169473123456", "SYSLOG_IDENTIFIER": "some agent", "MESSAGE": REPORT[-1]}
+    agent = {
+        "__REALTIME_TIMESTAMP": "1795169473123456",
+        "SYSLOG_IDENTIFIER": "some agent",
+        "MESSAGE": REPORT[-1],
+    }
     text = "".join(f"{json.dumps(record)}\n" for record in [*records, agent])
     assert brief(text) == EVENTS
     assert kernel_log.parse(text)[0].time == "1795169472.123456"

@@ -31,13 +31,24 @@ def first(text: str) -> KernelEvent:
 STATUS = "nvidia 0000:17:00.0: AER: aer_status: 0x00000040, aer_mask: 0x00002000"
 BIT = "nvidia 0000:17:00.0: AER:    [ 6] BadTLP"
 HEADER = "pcieport 0000:17:00.0: AER: Corrected error received: id=0010"
-BUS = "pcieport 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
+BUS = (
+    "pcieport 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
+)
 
 
 @each(
     "name",
     [
-        *("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"),
+        *(
+            "RxErr",
+            "BadTLP",
+            "BadDLLP",
+            "Rollover",
+            "Timeout",
+            "NonFatalErr",
+            "CorrIntErr",
+            "HeaderOF",
+        ),
         *("Receiver Error", "Bad TLP", "Bad DLLP", "RELAY_NUM Rollover", "REPLAY_NUM Rollover"),
         *("Replay Timer Timeout", "Advisory Non-Fatal", "Advisory Non-Fatal Error"),
         *("Corrected Internal Error", "Header Log Overflow"),
@@ -57,7 +68,10 @@ def test_the_bits_of_a_report_stand_within_twelve_messages(between: int, code: s
 
 @pytest.mark.parametrize(("between", "count"), [(11, 1), (12, 2)])
 def test_a_header_s_bus_error_stands_within_twelve_messages(between: int, count: int) -> None:
-    assert brief(lines(HEADER, *others(between), BUS)) == ["aer corrected 0000:17:00.0 warning"] * count
+    assert (
+        brief(lines(HEADER, *others(between), BUS))
+        == ["aer corrected 0000:17:00.0 warning"] * count
+    )
 
 
 def test_a_report_ends_where_the_next_begins() -> None:
@@ -86,8 +100,16 @@ def test_which_bits_are_fatal_is_read_bit_by_bit() -> None:
     "severity, meaning, action",
     [
         ("Corrected", "recovered", "If it repeats: reseat the card and its riser, shorten"),
-        ("Uncorrected (Non-Fatal)", "the link itself still works", "Reseat the card and its riser; try"),
-        ("Uncorrected (Fatal)", "The link failed.", "Reseat the card, its riser and its power cables"),
+        (
+            "Uncorrected (Non-Fatal)",
+            "the link itself still works",
+            "Reseat the card and its riser; try",
+        ),
+        (
+            "Uncorrected (Fatal)",
+            "The link failed.",
+            "Reseat the card, its riser and its power cables",
+        ),
         ("of a later kernel", "does not class", "Look at the line itself."),
     ],
 )
@@ -112,18 +134,25 @@ ADAPTER = "rm-init adapter 0000:3b:00.0 error"
 
 @each("between, count", [(2, 1), (3, 2)])
 @each("before", [0, 10])
-def test_a_message_that_names_no_gpu_repeats_one_of_the_three_before_it(before: int, between: int, count: int) -> None:
+def test_a_message_that_names_no_gpu_repeats_one_of_the_three_before_it(
+    before: int, between: int, count: int
+) -> None:
     text = lines(*others(before), BOUND, *others(between), NOT_CALLED)
     assert brief(text) == ["driver bound 0000:01:00.0 error"] * count
 
 
 def test_another_message_close_by_repeats_nothing() -> None:
     mismatch = "NVRM: API mismatch: the client has the version 550.54.14, but"
-    assert [event.code for event in read_kernel_log.parse(lines(BOUND, mismatch))] == ["bound", "mismatch"]
+    assert [event.code for event in read_kernel_log.parse(lines(BOUND, mismatch))] == [
+        "bound",
+        "mismatch",
+    ]
 
 
 @pytest.mark.parametrize(("between", "count"), [(39, 1), (40, 2)])
-def test_complaints_up_to_forty_messages_before_an_xid_79_are_the_same_incident(between: int, count: int) -> None:
+def test_complaints_up_to_forty_messages_before_an_xid_79_are_the_same_incident(
+    between: int, count: int
+) -> None:
     assert len(brief(lines(LOST, *others(between), XID))) == count
 
 
@@ -158,7 +187,9 @@ DETAILS = (
 )
 
 
-def test_the_details_of_an_sxid_are_the_same_incident_and_its_next_line_of_words_is_another() -> None:
+def test_the_details_of_an_sxid_are_the_same_incident_and_its_next_line_of_words_is_another() -> (
+    None
+):
     assert brief(lines(SWITCH, *DETAILS)) == ["sxid 24007 0000:05:00.0 fatal"]
     assert brief(lines(SWITCH, SWITCH)) == ["sxid 24007 0000:05:00.0 fatal"] * 2
     assert first(lines(SWITCH)).text == SWITCH.removeprefix("nvidia-nvswitch3: ")
@@ -186,7 +217,10 @@ def test_a_message_without_an_address_gives_up_the_gpu_before_it() -> None:
 
 
 def test_another_gpu_that_is_given_up_close_by_is_another() -> None:
-    assert brief(lines(FAILED, GIVEN_UP.replace("3b", "5e"))) == [ADAPTER, ADAPTER.replace("3b", "5e")]
+    assert brief(lines(FAILED, GIVEN_UP.replace("3b", "5e"))) == [
+        ADAPTER,
+        ADAPTER.replace("3b", "5e"),
+    ]
 
 
 def test_a_serial_number_of_no_known_board_is_nobody_s() -> None:
@@ -206,13 +240,21 @@ HW = "[Hardware Error]: words of a later kernel"
 UNKNOWN = "mce unknown None error"
 BANK = "mce: [Hardware Error]: CPU 0: Machine Check: {mcg} Bank 5: 9c00000000020e0f"
 AMD = "[Hardware Error]: Corrected error, no action required."
-AMD_STATUS = "[Hardware Error]: CPU:16 (15:1:2) MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: 0xdc4ec00000080a13"
+AMD_STATUS = (
+    "[Hardware Error]: CPU:16 (15:1:2) MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: 0xdc4ec00000080a13"
+)
 NODE = "[Hardware Error]: MC4 Error (node 2): DRAM ECC error detected on the NB."
 
 
 @each(
     "mcg, severity",
-    [("0", "warning"), ("1", "warning"), ("4", "error"), ("40", "warning"), ("0000000000000005", "error")],
+    [
+        ("0", "warning"),
+        ("1", "warning"),
+        ("4", "error"),
+        ("40", "warning"),
+        ("0000000000000005", "error"),
+    ],
 )
 def test_the_bit_that_says_that_the_cpu_stopped(mcg: str, severity: str) -> None:
     assert brief(lines(BANK.format(mcg=mcg))) == [f"mce bank5 cpu0 {severity}"]
@@ -233,7 +275,9 @@ def test_how_many_messages_a_record_has(head: str, told: str, length: int) -> No
 
 
 @each("between, found", [(0, []), (3, []), (4, [UNKNOWN])])
-def test_the_grade_of_an_amd_record_stands_within_four_messages(between: int, found: list[str]) -> None:
+def test_the_grade_of_an_amd_record_stands_within_four_messages(
+    between: int, found: list[str]
+) -> None:
     assert brief(lines(NODE, *others(between), AMD)) == [*found, "mce Corrected error None warning"]
 
 
@@ -244,7 +288,11 @@ def test_what_stands_below_the_head_of_an_amd_record_and_is_no_grade_explains_no
 
 @each(
     "between, told",
-    [(0, "mce bank4 cpu16 warning"), (3, "mce bank4 cpu16 warning"), (4, "mce Corrected error None warning")],
+    [
+        (0, "mce bank4 cpu16 warning"),
+        (3, "mce bank4 cpu16 warning"),
+        (4, "mce Corrected error None warning"),
+    ],
 )
 def test_the_status_of_an_amd_record_stands_within_four_messages(between: int, told: str) -> None:
     assert brief(lines(AMD, *others(between), AMD_STATUS)) == [told]
@@ -259,8 +307,14 @@ def test_a_record_is_told_with_what_it_says_below_and_nothing_else() -> None:
     "text, meaning",
     [
         (AMD, "The CPU found an error and corrected it."),
-        ("[Hardware Error]: Deferred error, no action required.", "The CPU found an error that it could not correct."),
-        ("[Hardware Error]: System Fatal error.", "The CPU found an error that it could not correct."),
+        (
+            "[Hardware Error]: Deferred error, no action required.",
+            "The CPU found an error that it could not correct.",
+        ),
+        (
+            "[Hardware Error]: System Fatal error.",
+            "The CPU found an error that it could not correct.",
+        ),
     ],
 )
 def test_what_the_grades_of_amd_mean(text: str, meaning: str) -> None:
@@ -312,7 +366,9 @@ COUNTED = "EDAC MC1: 1 CE memory read error on A (channel:0 slot:0)"
 
 
 @each("between, component", [(0, "dimm:DIMM_A1"), (1, "dimm:DIMM_A1"), (2, "mc0")])
-def test_the_second_half_of_a_broken_message_stands_within_two(between: int, component: str) -> None:
+def test_the_second_half_of_a_broken_message_stands_within_two(
+    between: int, component: str
+) -> None:
     assert brief(lines(BROKEN, *others(between), HALF)) == [f"edac CE {component} warning"]
 
 
@@ -321,11 +377,15 @@ def test_the_second_half_of_a_broken_message_is_not_what_stands_before_it() -> N
 
 
 def test_a_whole_message_takes_no_module_from_below() -> None:
-    assert brief(lines("EDAC MC0: 1 CE memory scrub error (channel:0)", HALF)) == ["edac CE mc0 warning"]
+    assert brief(lines("EDAC MC0: 1 CE memory scrub error (channel:0)", HALF)) == [
+        "edac CE mc0 warning"
+    ]
 
 
 def test_a_label_that_says_it_is_unknown_is_none() -> None:
-    assert brief(lines("EDAC MC0: 1 CE memory read error on unknown label (channel:0)")) == ["edac CE mc0 warning"]
+    assert brief(lines("EDAC MC0: 1 CE memory read error on unknown label (channel:0)")) == [
+        "edac CE mc0 warning"
+    ]
 
 
 @each("between, banks", [(0, 0), (7, 0), (8, 1)])

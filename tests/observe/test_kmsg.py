@@ -22,7 +22,10 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_parse_records() -> None:
-    assert kmsg.parse_records(TEXT) == (KmsgRecord(0, 1.0, 6, "first"), KmsgRecord(1, 2.5, 4, "two\nlines"))
+    assert kmsg.parse_records(TEXT) == (
+        KmsgRecord(0, 1.0, 6, "first"),
+        KmsgRecord(1, 2.5, 4, "two\nlines"),
+    )
     assert kmsg.parse_records("") == ()
     with pytest.raises(ValueError, match="not a kmsg record: 'rubbish'"):
         kmsg.parse_records("rubbish\n")
@@ -30,9 +33,15 @@ def test_parse_records() -> None:
 
 def test_records_become_events() -> None:
     lines = kmsg.as_lines(
-        [KmsgRecord(7, 3.5, 3, "x\nNVRM: Xid (PCI:0000:01:00): 79, gone"), KmsgRecord(8, 4.0, 3, " ")]
+        [
+            KmsgRecord(7, 3.5, 3, "x\nNVRM: Xid (PCI:0000:01:00): 79, gone"),
+            KmsgRecord(8, 4.0, 3, " "),
+        ]
     )
-    assert [(line.text[:4], line.time, line.stamped) for line in lines] == [("x", 3.5, True), ("NVRM", 3.5, True)]
+    assert [(line.text[:4], line.time, line.stamped) for line in lines] == [
+        ("x", 3.5, True),
+        ("NVRM", 3.5, True),
+    ]
     assert [event.code for event in observe_kernel_log.events_of(lines)] == [79]
 
 
@@ -132,7 +141,12 @@ def test_rubbish_is_no_silence(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "cure"),
-    [(errno.EPERM, "dmesg_restrict=0"), (errno.EACCES, "as root"), (errno.ENOENT, "on the host"), (errno.EIO, "dmesg")],
+    [
+        (errno.EPERM, "dmesg_restrict=0"),
+        (errno.EACCES, "as root"),
+        (errno.ENOENT, "on the host"),
+        (errno.EIO, "dmesg"),
+    ],
 )
 def test_what_cannot_be_opened_names_the_cure(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int, cure: str
@@ -141,7 +155,9 @@ def test_what_cannot_be_opened_names_the_cure(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(KernelLogUnreadable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"):
+    with pytest.raises(
+        KernelLogUnreadable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"
+    ):
         Kmsg(root)
 
 

@@ -64,7 +64,10 @@ def test_modules_and_slots(tree: Tree) -> None:
     ("answer", "why"),
     [
         (completed(*NO_DMI), "shows no DMI tables"),
-        (completed("", "/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n", 1), "needs root"),
+        (
+            completed("", "/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n", 1),
+            "needs root",
+        ),
         (completed(TABLES, truncated=True), "printed more than could be kept"),
         (completed(timed_out=True), "did not end within its time"),
         (completed(TABLES[:-60]), "cut short"),

@@ -19,7 +19,9 @@ def test_a_card_that_is_up(tree: Tree) -> None:
     tree.nic("enp5s0")
     tree.write("sys/class/net/lo/operstate", "unknown\n")
     assert observe_network.read(tree.root) == (
-        NetworkLink("enp5s0", "ethernet", "igc", 2500, "aa:bb:cc:00:11:22", True, False, "0000:05:00.0"),
+        NetworkLink(
+            "enp5s0", "ethernet", "igc", 2500, "aa:bb:cc:00:11:22", True, False, "0000:05:00.0"
+        ),
     )
 
 
@@ -74,8 +76,12 @@ def test_infiniband_ports(tree: Tree) -> None:
     infiniband(tree, 3, link_layer="Ethernet", state="4: ACTIVE", rate="100 Gb/sec (4X EDR)")
     infiniband(tree, 4, link_layer="InfiniBand", state="4: ACTIVE")
     assert observe_network.read(tree.root) == (
-        NetworkLink("mlx5_0/1", "infiniband", "mlx5_core", 400_000, None, True, False, "0000:81:00.0"),
-        NetworkLink("mlx5_0/2", "infiniband", "mlx5_core", None, None, False, False, "0000:81:00.0"),
+        NetworkLink(
+            "mlx5_0/1", "infiniband", "mlx5_core", 400_000, None, True, False, "0000:81:00.0"
+        ),
+        NetworkLink(
+            "mlx5_0/2", "infiniband", "mlx5_core", None, None, False, False, "0000:81:00.0"
+        ),
         NetworkLink("mlx5_0/4", "infiniband", "mlx5_core", None, None, True, False, "0000:81:00.0"),
     )
 
@@ -93,7 +99,12 @@ def test_how_a_card_is_connected(tree: Tree) -> None:
     (device / "current_link_speed").write_text("8.0 GT/s PCIe\n")
     (device / "current_link_width").write_text("8\n")
     (link,) = observe_network.read(tree.root)
-    assert (link.bus, link.is_virtual_function, link.pcie_speed_gts, link.pcie_width) == ("pci", False, 8.0, 8)
+    assert (link.bus, link.is_virtual_function, link.pcie_speed_gts, link.pcie_width) == (
+        "pci",
+        False,
+        8.0,
+        8,
+    )
     tree.link("sys/class/net/enp5s0/device/physfn", "sys/devices/pci0000:00/0000:00:01.0")
     assert observe_network.read(tree.root)[0].is_virtual_function
 

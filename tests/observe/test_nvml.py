@@ -47,12 +47,17 @@ def device(index: int, **changes: Any) -> NvmlDevice:
 
 
 def test_a_healthy_answer() -> None:
-    assert nvml.read(library()) == NvmlAnswer("570.86.15", "12.8", (device(0), device(1)), None, None, PAIRS)
+    assert nvml.read(library()) == NvmlAnswer(
+        "570.86.15", "12.8", (device(0), device(1)), None, None, PAIRS
+    )
 
 
 def test_what_a_gpu_does_not_offer_is_absent() -> None:
     answer = nvml.read(
-        library(nvmlDeviceGetSerial_0=nvml_call.NOT_SUPPORTED, nvmlDeviceGetMemoryInfo_1=nvml_call.FUNCTION_NOT_FOUND)
+        library(
+            nvmlDeviceGetSerial_0=nvml_call.NOT_SUPPORTED,
+            nvmlDeviceGetMemoryInfo_1=nvml_call.FUNCTION_NOT_FOUND,
+        )
     )
     assert answer.devices == (device(0), device(1, memory_bytes=None))
 
@@ -78,17 +83,28 @@ def test_what_was_read_before_a_gpu_was_lost_is_kept() -> None:
 
 
 def test_a_gpu_that_is_lost_between_its_traits_and_its_counters_keeps_the_traits() -> None:
-    answers = {"nvmlDeviceGetMemoryBusWidth": 384, ("nvmlDeviceGetRetiredPagesPendingStatus", 1): Refusal(15)}
+    answers = {
+        "nvmlDeviceGetMemoryBusWidth": 384,
+        ("nvmlDeviceGetRetiredPagesPendingStatus", 1): Refusal(15),
+    }
     healthy, lost = nvml.read(FakeNvml(2, answers)).devices
     assert healthy.error is None
     assert lost.traits is not None
-    assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (384, None, nvml_call.GPU_IS_LOST)
+    assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (
+        384,
+        None,
+        nvml_call.GPU_IS_LOST,
+    )
 
 
 @each(
     "function",
     [
-        *("nvmlDeviceGetSerial", "nvmlDeviceGetCpuAffinity", "nvmlDeviceGetComputeRunningProcesses_v3"),
+        *(
+            "nvmlDeviceGetSerial",
+            "nvmlDeviceGetCpuAffinity",
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+        ),
         *("nvmlDeviceGetNvLinkState", "nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetP2PStatus"),
     ],
 )
@@ -103,13 +119,18 @@ def test_what_is_refused_for_no_known_reason_makes_no_gpu_sick(function: str) ->
     ["HandleByIndex", "PciInfo", "UUID", "Name", "MemoryInfo"],
 )
 def test_a_gpu_that_refuses_its_identity_is_sick(function: str) -> None:
-    healthy, sick = nvml.read(FakeNvml(2, {(f"nvmlDeviceGet{function}", 1): Refusal(999, "Unknown Error")})).devices
+    healthy, sick = nvml.read(
+        FakeNvml(2, {(f"nvmlDeviceGet{function}", 1): Refusal(999, "Unknown Error")})
+    ).devices
     assert (healthy.error, sick.error, sick.error_code) == (None, "NVML says: Unknown Error", 999)
 
 
 @each("code", sorted(nvml_call.LOST))
 def test_a_gpu_that_is_lost_at_anything_is_sick(code: int) -> None:
-    answers = {("nvmlDeviceGetVbiosVersion", 0): Refusal(code), ("nvmlDeviceGetNvLinkState", 1): Refusal(code)}
+    answers = {
+        ("nvmlDeviceGetVbiosVersion", 0): Refusal(code),
+        ("nvmlDeviceGetNvLinkState", 1): Refusal(code),
+    }
     assert [one.error_code for one in nvml.read(FakeNvml(2, answers)).devices] == [code, code]
 
 
@@ -148,7 +169,11 @@ def test_no_library_and_other_refusals_to_begin() -> None:
 
 @each(
     "bus_id, address",
-    [("00000000:01:00.0", "0000:01:00.0"), ("0000:C1:00.0", "0000:c1:00.0"), ("00010000:01:00.0", "10000:01:00.0")],
+    [
+        ("00000000:01:00.0", "0000:01:00.0"),
+        ("0000:C1:00.0", "0000:c1:00.0"),
+        ("00010000:01:00.0", "10000:01:00.0"),
+    ],
 )
 def test_addresses_as_sysfs_spells_them(bus_id: str, address: str) -> None:
     assert nvml_call.sysfs_address(bus_id) == address
@@ -181,17 +206,24 @@ def test_the_answer_of_the_child_comes_back() -> None:
         (CommandError("it was not started"), "it was not started"),
     ],
 )
-def test_a_child_that_fails_is_an_answer_with_an_error(answer: ProgramResult | Exception, error: str) -> None:
+def test_a_child_that_fails_is_an_answer_with_an_error(
+    answer: ProgramResult | Exception, error: str
+) -> None:
     seen = probe(answer)
     assert seen.error is not None
     assert error in seen.error
     assert (seen.devices, seen.driver_version) == ((), None)
 
 
-def test_the_program_prints_one_document(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_program_prints_one_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())  # type: ignore[arg-type]
     runpy.run_path(str(nvml.__file__), run_name="__main__")
-    assert msgspec.json.decode(capsys.readouterr().out, type=NvmlAnswer).devices == (device(0), device(1))
+    assert msgspec.json.decode(capsys.readouterr().out, type=NvmlAnswer).devices == (
+        device(0),
+        device(1),
+    )
 
 
 def test_the_binding_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +235,9 @@ def test_the_binding_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     # A developer's machine may have a driver: its library must not be found here.
     monkeypatch.setattr(pynvml, "nvmlLib", None)
     monkeypatch.setattr(pynvml, "CDLL", nothing)
-    assert nvml.read(pynvml) == nvml.failed_answer(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
+    assert nvml.read(pynvml) == nvml.failed_answer(
+        nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND
+    )
     assert pynvml.NVML_ERROR_LIBRARY_NOT_FOUND == nvml_call.LIBRARY_NOT_FOUND
     assert pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH == nvml_call.VERSION_MISMATCH
     assert pynvml.NVML_ERROR_DRIVER_NOT_LOADED == nvml_call.DRIVER_NOT_LOADED

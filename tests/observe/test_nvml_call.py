@@ -19,7 +19,10 @@ def test_an_answer_and_what_is_not_offered() -> None:
 
 @each("code", sorted(nvml_call.NOT_OFFERED))
 def test_what_counts_as_not_offered(code: int) -> None:
-    assert ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0) is None
+    assert (
+        ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0)
+        is None
+    )
 
 
 @each("code", [LOST, UNKNOWN, nvml_call.RESET_REQUIRED, 14])
@@ -33,7 +36,9 @@ def test_what_must_not_be_known_may_be_refused(code: int) -> None:
     refusing = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
     assert ask_or_none(refusing, "nvmlDeviceGetFanSpeed", 0) is None
     assert available_fields(refusing, 0, [(82, 0)]) == {}
-    assert available_fields(FakeNvml(fields={82: Refusal(code), 3: 1}), 0, [(82, 0), (3, 0)]) == {(3, 0): 1}
+    assert available_fields(FakeNvml(fields={82: Refusal(code), 3: 1}), 0, [(82, 0), (3, 0)]) == {
+        (3, 0): 1
+    }
 
 
 @each("code", sorted(nvml_call.LOST))
@@ -66,7 +71,11 @@ def test_fields_that_the_binding_does_not_know_are_not_asked_for() -> None:
 
 def test_fields_come_in_one_call() -> None:
     nvml = FakeNvml(fields={82: 51, (161, 3): 7, 4: 0.5})
-    assert fields(nvml, 0, [(82, 0), (161, 3), (161, 4), (4, 0), (82, 0)]) == {(82, 0): 51, (161, 3): 7, (4, 0): 0.5}
+    assert fields(nvml, 0, [(82, 0), (161, 3), (161, 4), (4, 0), (82, 0)]) == {
+        (82, 0): 51,
+        (161, 3): 7,
+        (4, 0): 0.5,
+    }
     assert nvml.asked_fields == [[(82, 0), (161, 3), (161, 4), (4, 0)]]
 
 
@@ -87,14 +96,24 @@ def test_a_field_s_own_refusal_counts() -> None:
 
 def test_a_field_that_is_refused_for_another_reason_than_those_that_raise_is_absent() -> None:
     only = frozenset({LOST})
-    assert fields(FakeNvml(fields={82: Refusal(UNKNOWN), 3: 1}), 0, [(82, 0), (3, 0)], raising=only) == {(3, 0): 1}
+    assert fields(
+        FakeNvml(fields={82: Refusal(UNKNOWN), 3: 1}), 0, [(82, 0), (3, 0)], raising=only
+    ) == {(3, 0): 1}
     with pytest.raises(Refusal):
         fields(FakeNvml(fields={82: Refusal(LOST)}), 0, [(82, 0)], raising=only)
 
 
 @each(
     "kind, member",
-    [(0, "dVal"), (1, "uiVal"), (2, "ulVal"), (3, "ullVal"), (4, "sllVal"), (5, "siVal"), (6, "usVal")],
+    [
+        (0, "dVal"),
+        (1, "uiVal"),
+        (2, "ulVal"),
+        (3, "ullVal"),
+        (4, "sllVal"),
+        (5, "siVal"),
+        (6, "usVal"),
+    ],
 )
 def test_where_a_value_stands(kind: int, member: str) -> None:
     answer = SimpleNamespace(fieldId=1, valueType=kind, value=SimpleNamespace(**{member: 12}))

@@ -11,11 +11,20 @@ from acceptance.observe import nvml_pair
 def test_a_pair_that_tells_everything() -> None:
     answers = {
         "nvmlDeviceGetTopologyCommonAncestor": 50,
-        "nvmlDeviceGetP2PStatus": {(1, 0): 0, (1, 1): 4, (1, 2): 5, (0, 0): 1, (0, 1): 2, (0, 2): 3},
+        "nvmlDeviceGetP2PStatus": {
+            (1, 0): 0,
+            (1, 1): 4,
+            (1, 2): 5,
+            (0, 0): 1,
+            (0, 1): 2,
+            (0, 2): 3,
+        },
     }
     assert nvml_pair.read(FakeNvml(2, answers), [0, 1], [True, True]) == (
         NvmlPair(0, 1, "SYS", "ok", "disabled-by-regkey", "not-supported"),
-        NvmlPair(1, 0, "SYS", "chipset-not-supported", "gpu-not-supported", "topology-not-supported"),
+        NvmlPair(
+            1, 0, "SYS", "chipset-not-supported", "gpu-not-supported", "topology-not-supported"
+        ),
     )
 
 

@@ -102,7 +102,16 @@ def test_spellings_of_a_speed(tree: Tree, text: str, gts: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "width"), [("16", 16), ("x8", 8), ("0", None), ("255", None), ("63", None), ("Unknown", None), ("", None)]
+    ("text", "width"),
+    [
+        ("16", 16),
+        ("x8", 8),
+        ("0", None),
+        ("255", None),
+        ("63", None),
+        ("Unknown", None),
+        ("", None),
+    ],
 )
 def test_spellings_of_a_width(tree: Tree, text: str, width: int | None) -> None:
     address = tree.gpu(1)
@@ -112,7 +121,12 @@ def test_spellings_of_a_width(tree: Tree, text: str, width: int | None) -> None:
 
 @pytest.mark.parametrize(
     ("file", "text"),
-    [("current_link_speed", "fast"), ("current_link_width", "7"), ("max_link_width", "wide"), ("device", "")],
+    [
+        ("current_link_speed", "fast"),
+        ("current_link_width", "7"),
+        ("max_link_width", "wide"),
+        ("device", ""),
+    ],
 )
 def test_what_is_not_known_is_refused(tree: Tree, file: str, text: str) -> None:
     address = tree.gpu(1)

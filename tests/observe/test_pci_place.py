@@ -22,9 +22,15 @@ def test_places(tmp_path: Path) -> None:
     tree.files("sys/devices/pci0000:00/0000:00:06.0", numa_node=-1)
     tree.link("sys/bus/pci/devices/0000:00:06.0", "sys/devices/pci0000:00/0000:00:06.0")
     tree.link("sys/bus/pci/devices/0000:77:00.0", "sys/devices/platform/strange/0000:77:00.0")
-    assert pci_place.read(tmp_path, ["0000:45:00.0", "0000:00:06.0", "0000:77:00.0", "0000:99:00.0"]) == {
+    assert pci_place.read(
+        tmp_path, ["0000:45:00.0", "0000:00:06.0", "0000:77:00.0", "0000:99:00.0"]
+    ) == {
         "0000:45:00.0": PciPlace(
-            "0000:45:00.0", "pci0000:40", ("0000:40:01.1", "0000:41:00.0", "0000:42:04.0"), 1, (8, 9, 10, 24)
+            "0000:45:00.0",
+            "pci0000:40",
+            ("0000:40:01.1", "0000:41:00.0", "0000:42:04.0"),
+            1,
+            (8, 9, 10, 24),
         ),
         "0000:00:06.0": PciPlace("0000:00:06.0", "pci0000:00", (), None, None),
     }
@@ -44,7 +50,11 @@ def test_a_domain_of_its_own_below_another_bridge(tmp_path: Path) -> None:
     [
         (place("A", "port", "up", "d1"), place("A", "port", "up", "d2"), "PIX"),  # one switch
         (place("A", "port"), place("A", "port"), "PIX"),  # two functions behind one port
-        (place("A", "port", "up", "d1", "up2", "e1"), place("A", "port", "up", "d2"), "PXB"),  # two switches in a row
+        (
+            place("A", "port", "up", "d1", "up2", "e1"),
+            place("A", "port", "up", "d2"),
+            "PXB",
+        ),  # two switches in a row
         (place("A", "port1"), place("A", "port2"), "PHB"),
         (place("A"), place("A"), "PHB"),  # a virtual machine's flat bus
         (place("A", "port1"), place("B", "port2"), "NODE"),

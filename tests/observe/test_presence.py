@@ -34,8 +34,12 @@ def known(*addresses: str, error: str | None = None, code: int | None = None) ->
 
 
 def look(tree: Tree, answer: NvmlAnswer) -> tuple[PresenceLayer, ...]:
-    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
-    seen = presence.presence(observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode"))
+    programs = Programs(
+        nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI)
+    )
+    seen = presence.presence(
+        observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+    )
     assert [looked.what for looked in seen] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
     return seen
 
@@ -77,7 +81,15 @@ def test_one_card_has_fallen_off_the_bus(tree: Tree) -> None:
     tree.gpu(1)
     tree.gpu(2, dead=True)
     tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
-    seen = look(tree, known("0000:01:00.0", "0000:02:00.0", error="NVML says: GPU is lost", code=nvml_call.GPU_IS_LOST))
+    seen = look(
+        tree,
+        known(
+            "0000:01:00.0",
+            "0000:02:00.0",
+            error="NVML says: GPU is lost",
+            code=nvml_call.GPU_IS_LOST,
+        ),
+    )
     assert seen[0].found == "1 of 2 do not answer (rev ff): gpu1 (0000:02:00.0, 10de:2684)"
     assert (seen[0].cure, seen[3].cure) == (presence.FALLEN_OFF, presence.FALLEN_OFF)
     assert seen[3].found.startswith("GPU 0: NVML says: GPU is lost; GPU 1: ")
@@ -86,14 +98,19 @@ def test_one_card_has_fallen_off_the_bus(tree: Tree) -> None:
 def test_a_card_that_could_not_be_asked(tree: Tree) -> None:
     address = tree.gpu(1)
     (tree.root / f"sys/bus/pci/devices/{address}/config").unlink()
-    assert look(tree, LIBRARY)[0].found == "the configuration space cannot be read of gpu0 (0000:01:00.0, 10de:2684)"
+    assert (
+        look(tree, LIBRARY)[0].found
+        == "the configuration space cannot be read of gpu0 (0000:01:00.0, 10de:2684)"
+    )
 
 
 def test_nouveau_holds_the_card(tree: Tree) -> None:
     tree.gpu(1, driver="nouveau")
     tree.write("proc/modules", "nouveau 1 0 - Live 0x0\n")
     seen = look(tree, LIBRARY)
-    assert seen[1] == PresenceLayer("kernel driver", "nouveau is loaded instead of NVIDIA's driver", presence.NOUVEAU)
+    assert seen[1] == PresenceLayer(
+        "kernel driver", "nouveau is loaded instead of NVIDIA's driver", presence.NOUVEAU
+    )
     assert (seen[2].cure, seen[3].cure) == (presence.DRIVER_FIRST, presence.DRIVER_FIRST)
 
 
@@ -115,11 +132,18 @@ def test_a_card_kept_for_a_virtual_machine(tree: Tree) -> None:
     assert "vfio" in driver.cure
 
 
-@pytest.mark.parametrize(("byte", "cure"), [(b"\x01", presence.SECURE_BOOT), (b"\0", presence.INSTALL)])
+@pytest.mark.parametrize(
+    ("byte", "cure"), [(b"\x01", presence.SECURE_BOOT), (b"\0", presence.INSTALL)]
+)
 def test_no_driver_with_and_without_secure_boot(tree: Tree, byte: bytes, cure: str) -> None:
     tree.gpu(1, driver=None)
-    tree.write("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", b"\x06\0\0\0" + byte)
-    assert look(tree, LIBRARY)[1] == PresenceLayer("kernel driver", "NVIDIA's driver is not loaded", cure)
+    tree.write(
+        "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+        b"\x06\0\0\0" + byte,
+    )
+    assert look(tree, LIBRARY)[1] == PresenceLayer(
+        "kernel driver", "NVIDIA's driver is not loaded", cure
+    )
 
 
 def test_the_driver_does_not_take_one_card(tree: Tree) -> None:
@@ -138,7 +162,9 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
     tree.gpu(1)
     tree.driver()
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    seen = look(tree, nvml.failed_answer("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION))
+    seen = look(
+        tree, nvml.failed_answer("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION)
+    )
     assert seen[2].found == "this user may not open /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl"
     assert (seen[2].cure, seen[3].cure) == (presence.NODES_CLOSED, presence.NODES_CLOSED)
 
@@ -150,7 +176,10 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
         (LIBRARY, presence.LIBRARY),
         (nvml.failed_answer("NVML did not end within its time: the driver hangs"), presence.HUNG),
         (known("0000:01:00.0", error="NVML says: Unknown Error", code=999), presence.HUNG),
-        (known("0000:01:00.0", error="NVML says: no", code=nvml_call.NO_PERMISSION), presence.NODES_CLOSED),
+        (
+            known("0000:01:00.0", error="NVML says: no", code=nvml_call.NO_PERMISSION),
+            presence.NODES_CLOSED,
+        ),
     ],
 )
 def test_what_nvml_answers(tree: Tree, answer: NvmlAnswer, cure: str) -> None:
@@ -163,4 +192,7 @@ def test_one_gpu_is_not_several(tree: Tree) -> None:
     address = tree.gpu(1)
     tree.driver()
     seen = look(tree, known(address))
-    assert (seen[0].found, seen[3].found) == ("1 GPU: gpu0 (0000:01:00.0, 10de:2684)", "driver 570.86.15, 1 GPU")
+    assert (seen[0].found, seen[3].found) == (
+        "1 GPU: gpu0 (0000:01:00.0, 10de:2684)",
+        "driver 570.86.15, 1 GPU",
+    )

@@ -35,15 +35,31 @@ def test_a_machine_that_is_ready() -> None:
 @each(
     "traits, what, cure",
     [
-        ({"mig_enabled": True}, "MIG is on, and a part of a GPU is not the GPU", f"`{MODE} {uuid(1)} -mig 0`"),
-        ({"compute_mode": "prohibited"}, "compute mode is prohibited", f"`{MODE} {uuid(1)} -c DEFAULT`"),
+        (
+            {"mig_enabled": True},
+            "MIG is on, and a part of a GPU is not the GPU",
+            f"`{MODE} {uuid(1)} -mig 0`",
+        ),
+        (
+            {"compute_mode": "prohibited"},
+            "compute mode is prohibited",
+            f"`{MODE} {uuid(1)} -c DEFAULT`",
+        ),
         (
             {"compute_mode": "exclusive-process"},
             "compute mode is exclusive-process, and some tools need more than one context",
             f"`{MODE} {uuid(1)} -c DEFAULT`",
         ),
-        ({"fabric_state": "not-started"}, "the NVLink fabric is not started: CUDA would answer 802", "fabricmanager"),
-        ({"fabric_state": "in-progress"}, "the NVLink fabric is in progress: CUDA would answer 802", "fabricmanager"),
+        (
+            {"fabric_state": "not-started"},
+            "the NVLink fabric is not started: CUDA would answer 802",
+            "fabricmanager",
+        ),
+        (
+            {"fabric_state": "in-progress"},
+            "the NVLink fabric is in progress: CUDA would answer 802",
+            "fabricmanager",
+        ),
         (
             {"fabric_state": "completed", "fabric_status": 3},
             "the NVLink fabric did not take this GPU (NVML status 3)",
@@ -90,7 +106,11 @@ def test_one_thing_in_the_way(tmp_path: Path, traits: dict[str, Any], what: str,
         {"graphics_processes": (SOMEBODY,)},
         {"graphics_processes": None},
         {"compute_processes": None},
-        {"display_active": True, "compute_processes": (SOMEBODY,), "graphics_processes": (SOMEBODY,)},
+        {
+            "display_active": True,
+            "compute_processes": (SOMEBODY,),
+            "graphics_processes": (SOMEBODY,),
+        },
         {"power_limit_w": 300.0},
         {"persistence": False},
     ],
@@ -129,14 +149,19 @@ def test_all_that_is_in_the_way_is_told_at_once(tmp_path: Path) -> None:
         5,
     ),
 )
-def test_drivers(tmp_path: Path, driver: str | None, capability: str | None, needed: str | None) -> None:
+def test_drivers(
+    tmp_path: Path, driver: str | None, capability: str | None, needed: str | None
+) -> None:
     own = device(0, traits=replace(TRAITS, compute_capability=capability))
     found = told(look(tree_of(tmp_path, 1), [own], driver=driver))
     if needed is None:
         assert found == []
     else:
         (one,) = found
-        assert f"driver {driver} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer" in one
+        assert (
+            f"driver {driver} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer"
+            in one
+        )
 
 
 def test_a_gpu_that_nvml_does_not_know_is_no_matter_of_set_up(tmp_path: Path) -> None:
@@ -162,9 +187,13 @@ def test_a_gpu_without_a_uuid_is_named_by_its_address() -> None:
 
 
 def test_what_the_reader_should_know(tmp_path: Path) -> None:
-    drawn = changed(tmp_path, display_active=True, graphics_processes=(GpuProcess(7, "Xorg", 1 << 30),))
+    drawn = changed(
+        tmp_path, display_active=True, graphics_processes=(GpuProcess(7, "Xorg", 1 << 30),)
+    )
     (one,) = remarks(drawn, gpus(drawn))
-    assert one.startswith("gpu1 drives the display (Xorg (process 7, 1.0 GiB)): a part of its memory")
+    assert one.startswith(
+        "gpu1 drives the display (Xorg (process 7, 1.0 GiB)): a part of its memory"
+    )
     bare = changed(tmp_path / "bare", display_active=True)
     assert remarks(bare, gpus(bare))[0].startswith("gpu1 drives the display: a part")
     passed = changed(tmp_path / "passed", virtualised=True)
@@ -174,7 +203,13 @@ def test_what_the_reader_should_know(tmp_path: Path) -> None:
 
 @each(
     "limit_w, default_w, told",
-    [(300.0, 450.0, True), (450.0, 450.0, False), (480.0, 450.0, False), (None, 450.0, False), (300.0, None, False)],
+    [
+        (300.0, 450.0, True),
+        (450.0, 450.0, False),
+        (480.0, 450.0, False),
+        (None, 450.0, False),
+        (300.0, None, False),
+    ],
 )
 def test_a_lowered_power_limit_is_told(
     tmp_path: Path, limit_w: float | None, default_w: float | None, told: bool
@@ -189,10 +224,14 @@ def test_a_lowered_power_limit_is_told(
 
 def test_a_compositor_is_a_remark_and_so_is_what_nobody_tells(tmp_path: Path) -> None:
     both = (GpuProcess(7, "gnome-shell", 1 << 30),)
-    drawn = changed(tmp_path / "drawn", display_active=True, compute_processes=both, graphics_processes=both)
+    drawn = changed(
+        tmp_path / "drawn", display_active=True, compute_processes=both, graphics_processes=both
+    )
     (one,) = remarks(drawn, gpus(drawn))
     assert one.startswith("gpu1 drives the display (gnome-shell (process 7, 1.0 GiB)): ")
-    untold = changed(tmp_path / "untold", compute_processes=None, graphics_processes=None, persistence=False)
+    untold = changed(
+        tmp_path / "untold", compute_processes=None, graphics_processes=None, persistence=False
+    )
     assert remarks(untold, gpus(untold)) == (
         "gpu1: the driver does not tell which processes compute on it; there may be some",
     )

@@ -24,12 +24,20 @@ def intel(tree: Tree) -> None:
         package, core = cpu % 4 // 2, cpu % 2
         tree.files(f"{CPU}/cpu{cpu}/topology", physical_package_id=package, core_id=core)
         throttle = f"{CPU}/cpu{cpu}/thermal_throttle"
-        tree.files(throttle, core_throttle_count=1 + core, package_throttle_count=10 * (1 + package))
+        tree.files(
+            throttle, core_throttle_count=1 + core, package_throttle_count=10 * (1 + package)
+        )
         tree.files(f"{CPU}/cpu{cpu}/cpufreq", scaling_cur_freq=1_000_000 + 100_000 * cpu)
     tree.write(f"{CPU}/cpufreq/policy0/x", "")
     for package in range(2):
         hwmon = f"sys/class/hwmon/hwmon{package + 1}"
-        tree.files(hwmon, name="coretemp", temp1_input=60_000 + package, temp2_input=55_000, temp1_max=100_000)
+        tree.files(
+            hwmon,
+            name="coretemp",
+            temp1_input=60_000 + package,
+            temp2_input=55_000,
+            temp1_max=100_000,
+        )
     tree.files("sys/class/hwmon/hwmon0", name="nvme", temp1_input=95_000)
 
 
@@ -68,9 +76,13 @@ def test_a_machine_that_offers_nothing(tree: Tree) -> None:
 
 
 def test_load_memory_and_stolen_time(tree: Tree) -> None:
-    tree.write("proc/stat", "cpu  10 20 30 40 50 60 70 250 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1\n")
+    tree.write(
+        "proc/stat", "cpu  10 20 30 40 50 60 70 250 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1\n"
+    )
     tree.write("proc/loadavg", "1.25 0.80 0.60 2/345 6789\n")
-    tree.write("proc/meminfo", "MemTotal:  2097152 kB\nMemFree: 1 kB\nMemAvailable:    1572864 kB\n")
+    tree.write(
+        "proc/meminfo", "MemTotal:  2097152 kB\nMemFree: 1 kB\nMemAvailable:    1572864 kB\n"
+    )
     assert Sensors.find(tree.root).read() == {
         "cpu_steal_s": 250 / os.sysconf("SC_CLK_TCK"),
         "load_1m": 1.25,
@@ -79,7 +91,16 @@ def test_load_memory_and_stolen_time(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "cpu", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8 9", "MemAvailable:", "MemAvailable: lots kB", "nan inf"]
+    "text",
+    [
+        "",
+        "cpu",
+        "cpu 1 2 3",
+        "intr 1 2 3 4 5 6 7 8 9",
+        "MemAvailable:",
+        "MemAvailable: lots kB",
+        "nan inf",
+    ],
 )
 def test_what_is_cut_short_is_absent(tree: Tree, text: str) -> None:
     for path in ("proc/stat", "proc/loadavg", "proc/meminfo"):
@@ -123,7 +144,9 @@ Kept = list[tuple[dict[str, float], float, dict[str, float] | None, dict[str, fl
 
 def thinned(samples: dict[float, float], *, began_s: float = 100.0) -> tuple[Kept, SampleThinner]:
     kept: Kept = []
-    thinning = SampleThinner(lambda values, span_s, low, high: kept.append((values, span_s, low, high)), began_s)
+    thinning = SampleThinner(
+        lambda values, span_s, low, high: kept.append((values, span_s, low, high)), began_s
+    )
     for moment, value in samples.items():
         thinning.put(moment, {"x": value})
     return kept, thinning

@@ -20,7 +20,9 @@ def structure(
 ) -> bytes:
     """A System Slots structure as /sys/firmware/dmi shows it."""
     head = bytes([9, length, 0x24, 0, number, 0xB6, 0x0D, 4, 4, 1, 0, 0x0C, 1])
-    formatted = head + segment.to_bytes(2, "little") + bytes([bus, function]) + bytes(max(0, length - 0x11))
+    formatted = (
+        head + segment.to_bytes(2, "little") + bytes([bus, function]) + bytes(max(0, length - 0x11))
+    )
     return formatted + name.encode() + b"\0\0"
 
 
@@ -28,7 +30,10 @@ def structure(
     "raw, found",
     [
         (structure(), ("0000:01:00.0", "PCIEX16_1")),
-        (structure("CPU SLOT7 PCI-E 5.0 X16", 0xC1, 0), ("0000:c1:00.0", "CPU SLOT7 PCI-E 5.0 X16")),
+        (
+            structure("CPU SLOT7 PCI-E 5.0 X16", 0xC1, 0),
+            ("0000:c1:00.0", "CPU SLOT7 PCI-E 5.0 X16"),
+        ),
         (structure(bus=0, function=0b00001_010), ("0000:00:01.2", "PCIEX16_1")),
         (structure(segment=0x10), ("0010:01:00.0", "PCIEX16_1")),
         (structure(length=0x18), ("0000:01:00.0", "PCIEX16_1")),
@@ -71,8 +76,12 @@ def test_the_firmwares_name_goes_before_the_kernels(tmp_path: Path) -> None:
         (tmp_path / "sys/firmware/dmi/entries" / name / "raw").write_bytes(raw)
     named = pci.read_slots(tmp_path)
     assert pci.slot_of("0000:01:00.0", "0000:00:01.0", named) == "PCIEX16_1"
-    assert pci.slot_of("0000:01:00.1", "0000:00:01.0", named) == "PCIEX16_1", "the card's other function"
-    assert pci.slot_of("0000:21:00.0", "0000:00:01.1", named) == "PCIEX16_2", "told of the port above"
+    assert pci.slot_of("0000:01:00.1", "0000:00:01.0", named) == "PCIEX16_1", (
+        "the card's other function"
+    )
+    assert pci.slot_of("0000:21:00.0", "0000:00:01.1", named) == "PCIEX16_2", (
+        "told of the port above"
+    )
     assert pci.slot_of("0000:41:00.0", "0000:00:01.3", named) == "7"
     assert pci.slot_of("0000:05:00.0", "0000:00:01.4", named) is None
 

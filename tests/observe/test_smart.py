@@ -56,11 +56,21 @@ def nvme(status: int = 0, passed: bool = True, **changes: Any) -> Health:
 
 
 def attribute(number: int, name: str, raw: str, when_failed: str = "") -> dict[str, Any]:
-    return {"id": number, "name": name, "when_failed": when_failed, "raw": {"value": 1 << 40, "string": raw}}
+    return {
+        "id": number,
+        "name": name,
+        "when_failed": when_failed,
+        "raw": {"value": 1 << 40, "string": raw},
+    }
 
 
 def ata(*attributes: dict[str, Any], status: int = 0, **parts: Any) -> Health:
-    return parse(status, smart_status={"passed": True}, ata_smart_attributes={"table": list(attributes)}, **parts)
+    return parse(
+        status,
+        smart_status={"passed": True},
+        ata_smart_attributes={"table": list(attributes)},
+        **parts,
+    )
 
 
 def test_the_command_line() -> None:
@@ -88,7 +98,9 @@ def test_media_errors_fail_though_the_status_passed() -> None:
 
 @each("bit", range(8))
 def test_every_critical_warning_bit_alone(bit: int) -> None:
-    assert smart.faults(nvme(critical_warning=1 << bit)) == (f"critical warning: {smart.CRITICAL_WARNINGS[bit]}",)
+    assert smart.faults(nvme(critical_warning=1 << bit)) == (
+        f"critical warning: {smart.CRITICAL_WARNINGS[bit]}",
+    )
 
 
 def test_two_critical_warnings_at_once_are_both_named() -> None:
@@ -125,7 +137,11 @@ def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
         power_on_time={"hours": 65592},
         temperature={"current": 25},
     )
-    assert (health.reallocated_sectors, health.power_on_hours, health.temperature_c) == (3, 65592, 25)
+    assert (health.reallocated_sectors, health.power_on_hours, health.temperature_c) == (
+        3,
+        65592,
+        25,
+    )
     assert smart.faults(health) == (
         "8 sectors waiting to be reallocated",
         "2 sectors found unreadable by offline scans",
@@ -134,7 +150,10 @@ def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
 
 
 def test_an_attribute_of_another_meaning_is_not_taken() -> None:
-    assert ata(attribute(197, "Later_Bad_Block", "9"), attribute(5, "Vendor", "9")).pending_sectors is None
+    assert (
+        ata(attribute(197, "Later_Bad_Block", "9"), attribute(5, "Vendor", "9")).pending_sectors
+        is None
+    )
 
 
 def test_attributes_below_their_threshold() -> None:
@@ -160,14 +179,19 @@ def test_the_first_count_that_no_counter_holds_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("current", "trip"), [(0, 60), (25, 0)])
-def test_a_temperature_is_unknown_only_where_its_trip_point_is_0_too(current: int, trip: int) -> None:
-    assert parse(smart_status={"passed": True}, temperature={"current": current, "drive_trip": trip}).temperature_c == (
-        current
-    )
+def test_a_temperature_is_unknown_only_where_its_trip_point_is_0_too(
+    current: int, trip: int
+) -> None:
+    assert parse(
+        smart_status={"passed": True}, temperature={"current": current, "drive_trip": trip}
+    ).temperature_c == (current)
 
 
 def test_sas() -> None:
-    counters = {kind: {"total_uncorrected_errors": count} for kind, count in (("read", 1), ("write", 0), ("verify", 4))}
+    counters = {
+        kind: {"total_uncorrected_errors": count}
+        for kind, count in (("read", 1), ("write", 0), ("verify", 4))
+    }
     health = parse(
         smart_status={"passed": True},
         scsi_error_counter_log=counters,
@@ -182,7 +206,8 @@ def test_sas() -> None:
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
     with pytest.raises(
-        SmartUnreadable, match=r"a command to the disk failed or its answer had a wrong checksum.*waive"
+        SmartUnreadable,
+        match=r"a command to the disk failed or its answer had a wrong checksum.*waive",
     ):
         ata(status=4)
     with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
@@ -208,14 +233,19 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
 
 
 def refused(status: int, *messages: str, **parts: Any) -> str:
-    document = {"smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]}, **parts}
+    document = {
+        "smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]},
+        **parts,
+    }
     with pytest.raises(SmartUnreadable) as caught:
         smart.parse(json.dumps(document), status)
     return str(caught.value)
 
 
 def test_a_disk_that_cannot_be_asked() -> None:
-    assert "run rigproof with sudo" in refused(2, "Smartctl open device: /dev/sda failed: Permission denied")
+    assert "run rigproof with sudo" in refused(
+        2, "Smartctl open device: /dev/sda failed: Permission denied"
+    )
     assert "Unable to detect device type" in refused(1, "/dev/vda: Unable to detect device type")
     # Bits 0 and 1 win over whatever else the document holds.
     assert "exit code 2" in refused(2, smart_status={"passed": True})
@@ -223,7 +253,9 @@ def test_a_disk_that_cannot_be_asked() -> None:
 
 
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
-    with pytest.raises(smart.SmartInterrupted, match="smartctl was ended by signal 9: run it by hand"):
+    with pytest.raises(
+        smart.SmartInterrupted, match="smartctl was ended by signal 9: run it by hand"
+    ):
         smart.parse("", -9)
 
 
@@ -237,7 +269,10 @@ def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
         ("[]", "not smartctl's"),
         ("{}", "not smartctl's"),
         ('{"smartctl": {"exit_status": 4}}', "its JSON says 4"),
-        ('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": "yes"}}', "not true or false"),
+        (
+            '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": "yes"}}',
+            "not true or false",
+        ),
         ('{"smartctl": {"exit_status": 0}, "smart_status": 1}', "was expected"),
         (
             '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": "0"}}',

@@ -21,9 +21,17 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_nvme(tree: Tree) -> None:
     device = tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
-    tree.files(device, model="Samsung SSD 990 PRO 2TB  ", serial="S7", firmware_rev="4B2QJXD7", transport="pcie")
+    tree.files(
+        device,
+        model="Samsung SSD 990 PRO 2TB  ",
+        serial="S7",
+        firmware_rev="4B2QJXD7",
+        transport="pcie",
+    )
     (disk,) = observe_storage.read(tree.root)
-    assert disk == Disk("nvme0n1", "Samsung SSD 990 PRO 2TB", "S7", 512110190592, "nvme", "nvme", "4B2QJXD7")
+    assert disk == Disk(
+        "nvme0n1", "Samsung SSD 990 PRO 2TB", "S7", 512110190592, "nvme", "nvme", "4B2QJXD7"
+    )
     assert disk.component == "disk:nvme0n1"
 
 
@@ -42,16 +50,24 @@ def test_sata_has_its_whole_name_in_the_identify_data(tree: Tree) -> None:
     tree.files(device, model="WDC WUH721818ALE", rev="0C0A")
     identity = bytearray(b" " * 512)
     for word, text in ((10, "2PKXXXXX"), (23, "PCGNW232"), (27, "WDC  WUH721818ALE6L4")):
-        swapped = bytes(value for at in range(0, len(text), 2) for value in (ord(text[at + 1]), ord(text[at])))
+        swapped = bytes(
+            value for at in range(0, len(text), 2) for value in (ord(text[at + 1]), ord(text[at]))
+        )
         identity[2 * word : 2 * word + len(text)] = swapped
     tree.write(f"{device}/vpd_pg89", b"\0" * 60 + bytes(identity))
     (disk,) = observe_storage.read(tree.root)
-    assert (disk.model, disk.serial, disk.firmware) == ("WDC  WUH721818ALE6L4", "2PKXXXXX", "PCGNW232")
+    assert (disk.model, disk.serial, disk.firmware) == (
+        "WDC  WUH721818ALE6L4",
+        "2PKXXXXX",
+        "PCGNW232",
+    )
     assert (disk.kind, disk.transport) == ("hdd", "sata")
 
 
 def test_sas_has_a_serial_page(tree: Tree) -> None:
-    device = tree.disk("sdb", "pci0000:00/0000:01:00.0/host0/port-0:1/end_device-0:1/target0:0:1/0:0:1:0")
+    device = tree.disk(
+        "sdb", "pci0000:00/0000:01:00.0/host0/port-0:1/end_device-0:1/target0:0:1/0:0:1:0"
+    )
     tree.files(device, model="PM1653", rev="A1")
     tree.write(f"{device}/vpd_pg80", b"\0\x80\0\x08S6  1234")
     tree.write(f"{device}/vpd_pg89", b"short")
@@ -65,15 +81,35 @@ def test_sas_has_a_serial_page(tree: Tree) -> None:
     [
         ("vda", "pci0000:00/0000:00:02.0/virtio1", None, "virtual", "virtio"),
         ("xvda", "vbd-51712", None, "virtual", "xen"),
-        ("sda", "LNXSYSTM:00/VMBUS:01/host0/target0:0:0/0:0:0:0", "Virtual Disk", "virtual", "vmbus"),
+        (
+            "sda",
+            "LNXSYSTM:00/VMBUS:01/host0/target0:0:0/0:0:0:0",
+            "Virtual Disk",
+            "virtual",
+            "vmbus",
+        ),
         ("sda", SATA, "QEMU HARDDISK", "virtual", "sata"),
-        ("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0", "Amazon Elastic Block Store", "virtual", "nvme"),
-        ("sdc", "pci0000:00/0000:00:14.0/usb2/2-1/host6/target6:0:0/6:0:0:0", "Flash", "ssd", "usb"),
+        (
+            "nvme0n1",
+            "pci0000:00/0000:04:00.0/nvme/nvme0",
+            "Amazon Elastic Block Store",
+            "virtual",
+            "nvme",
+        ),
+        (
+            "sdc",
+            "pci0000:00/0000:00:14.0/usb2/2-1/host6/target6:0:0/6:0:0:0",
+            "Flash",
+            "ssd",
+            "usb",
+        ),
         ("mmcblk0", "platform/mmc0/mmc0:0001", None, "ssd", "mmc"),
         ("sdd", "pci0000:00/host1/target1:0:0/1:0:0:0", "PERC H730", "ssd", None),
     ],
 )
-def test_kinds(tree: Tree, name: str, path: str, model: str | None, kind: str, transport: str | None) -> None:
+def test_kinds(
+    tree: Tree, name: str, path: str, model: str | None, kind: str, transport: str | None
+) -> None:
     device = tree.disk(name, path)
     if model:
         tree.files(device, model=model)
@@ -102,7 +138,9 @@ DISK = Disk("sda", None, None, 1, "ssd", "sata", None)
 def test_health_is_asked_of_the_disk() -> None:
     document = {"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}}
     programs = Programs(smartctl=completed(json.dumps(document)))
-    health = observe_storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")
+    health = observe_storage.health(
+        DISK, deadline=Deadline.after(9), run=programs, program="smartctl"
+    )
     assert health.passed is True
     assert programs.asked == [("smartctl", "-j", "-a", "/dev/sda")]
 

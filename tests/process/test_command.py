@@ -42,7 +42,9 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def run(*argv: str, mark: str = "", seconds: float = 600.0, **options: object) -> ProgramResult:
-    return command.run(argv, deadline=Deadline.after(seconds), env={"RIGPROOF_RUN": mark}, **options)  # type: ignore[arg-type]
+    return command.run(
+        argv, deadline=Deadline.after(seconds), env={"RIGPROOF_RUN": mark}, **options
+    )  # type: ignore[arg-type]
 
 
 # --- how it ended ---
@@ -51,11 +53,18 @@ def run(*argv: str, mark: str = "", seconds: float = 600.0, **options: object) -
 @pytest.mark.parametrize("code", [0, 1, 3, 126, 255])
 def test_exit_codes_are_handed_on(code: int) -> None:
     done = run("sh", "-c", f"exit {code}")
-    assert (done.returncode, done.timed_out, done.truncated, done.log_error) == (code, False, False, None)
+    assert (done.returncode, done.timed_out, done.truncated, done.log_error) == (
+        code,
+        False,
+        False,
+        None,
+    )
     assert done.describe().startswith(f"ended with exit code {code} after ")
 
 
-@pytest.mark.parametrize("name", ["SEGV", "ABRT", "KILL", "TERM", "INT", "HUP", "PIPE", "BUS", "USR1"])
+@pytest.mark.parametrize(
+    "name", ["SEGV", "ABRT", "KILL", "TERM", "INT", "HUP", "PIPE", "BUS", "USR1"]
+)
 def test_signals_are_handed_on(name: str) -> None:
     number = signal.Signals[f"SIG{name}"]
     done = run("sh", "-c", f"kill -{name} $$")
@@ -73,14 +82,20 @@ def test_a_deadline_ends_it(mark: str) -> None:
 
 def late(script: str, mark: str, log: Path) -> ProgramResult:
     """Run a shell script whose time is over as soon as it has said that it is up."""
-    running = command.start(["sh", "-c", script], deadline=LONG, log=log, env={"RIGPROOF_RUN": mark})
+    running = command.start(
+        ["sh", "-c", script], deadline=LONG, log=log, env={"RIGPROOF_RUN": mark}
+    )
     until(lambda: log.exists() and "up\n" in log.read_text(), "it is up")
     running.deadline = Deadline.after(0.0)
     return running.wait()
 
 
 def test_it_is_asked_before_it_is_killed(mark: str, tmp_path: Path) -> None:
-    done = late('trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.05; done', mark, tmp_path / "log")
+    done = late(
+        'trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.05; done',
+        mark,
+        tmp_path / "log",
+    )
     assert (done.timed_out, done.stdout) == (True, "up\nbye\n")
 
 
@@ -92,7 +107,9 @@ def test_one_that_does_not_listen_is_killed(mark: str, tmp_path: Path) -> None:
 
 
 def test_its_time_was_over_before_it_began() -> None:
-    with pytest.raises(command.CommandError, match="true was not started: its time was over before it began"):
+    with pytest.raises(
+        command.CommandError, match="true was not started: its time was over before it began"
+    ):
         run("true", seconds=0.0)
 
 
@@ -107,7 +124,9 @@ def test_children_do_not_outlive_it(mark: str) -> None:
 
 
 def test_grandchildren_end_with_the_deadline(mark: str, tmp_path: Path) -> None:
-    assert late('(trap "" TERM; echo up; sleep 600; sleep 600) & sleep 600', mark, tmp_path / "log").timed_out
+    assert late(
+        '(trap "" TERM; echo up; sleep 600; sleep 600) & sleep 600', mark, tmp_path / "log"
+    ).timed_out
     assert orphans.find(mark) == {}
 
 
@@ -168,17 +187,32 @@ def test_a_flood_of_errors_is_capped_by_itself() -> None:
 def test_a_log_that_cannot_be_written_costs_the_log_only(tmp_path: Path) -> None:
     missing = tmp_path / "nowhere/x.log"
     done = run("sh", "-c", "echo out; echo err >&2", log=missing)
-    assert (done.returncode, done.stdout, done.stderr, done.truncated) == (0, "out\n", "err\n", False)
-    assert done.log_error == f"{missing}: No such file or directory; {missing}.err: No such file or directory"
+    assert (done.returncode, done.stdout, done.stderr, done.truncated) == (
+        0,
+        "out\n",
+        "err\n",
+        False,
+    )
+    assert (
+        done.log_error
+        == f"{missing}: No such file or directory; {missing}.err: No such file or directory"
+    )
 
 
 def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = regular_file.create
     full = Path("/dev/full")
     monkeypatch.setattr(
-        regular_file, "create", lambda path: full.open("wb", buffering=0) if path.name == "x.log" else real(path)
+        regular_file,
+        "create",
+        lambda path: full.open("wb", buffering=0) if path.name == "x.log" else real(path),
     )
-    done = run("sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.01; done; echo err >&2", log=tmp_path / "x.log")
+    done = run(
+        "sh",
+        "-c",
+        "for i in 1 2 3; do echo $i; sleep 0.01; done; echo err >&2",
+        log=tmp_path / "x.log",
+    )
     assert (done.returncode, done.stdout) == (0, "1\n2\n3\n")
     assert done.log_error == f"{tmp_path / 'x.log'}: No space left on device"
     assert (tmp_path / "x.log.err").read_text() == "err\n"
@@ -204,7 +238,16 @@ def test_last_lines() -> None:
 
 
 def test_arguments_arrive_as_they_are() -> None:
-    words = ["two words", "", "'quoted' \"twice\"", "$HOME `id` ; | *", "new\nline", "ü", "--", "-x"]
+    words = [
+        "two words",
+        "",
+        "'quoted' \"twice\"",
+        "$HOME `id` ; | *",
+        "new\nline",
+        "ü",
+        "--",
+        "-x",
+    ]
     done = run(sys.executable, "-c", "import sys; print(sys.argv[1:])", *words)
     assert done.stdout == f"{words!r}\n"
 
@@ -226,12 +269,17 @@ def test_a_file_that_is_no_program(tmp_path: Path) -> None:
 
 def test_what_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(
-        command.CommandError, match=rf"true could not be started: No such file or directory \({tmp_path}/x\)"
+        command.CommandError,
+        match=rf"true could not be started: No such file or directory \({tmp_path}/x\)",
     ):
         run("true", cwd=tmp_path / "x")
-    with pytest.raises(command.CommandError, match=r"^'a\\x00b' could not be started: embedded null byte$"):
+    with pytest.raises(
+        command.CommandError, match=r"^'a\\x00b' could not be started: embedded null byte$"
+    ):
         run("a\0b")
-    with pytest.raises(command.CommandError, match="true could not be started: Argument list too long"):
+    with pytest.raises(
+        command.CommandError, match="true could not be started: Argument list too long"
+    ):
         run("true", "x" * 10_000_000)
 
 
@@ -247,16 +295,21 @@ def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "rigproof-test-tool"
     monkeypatch.setenv("PATH", str(tmp_path))
     cure = "install it with `sudo apt install a-package` or `sudo make tools`"
-    with pytest.raises(command.ProgramMissing, match=f"^rigproof-test-tool is not installed: {cure}$"):
+    with pytest.raises(
+        command.ProgramMissing, match=f"^rigproof-test-tool is not installed: {cure}$"
+    ):
         command.find("rigproof-test-tool", "a-package")
-    with pytest.raises(command.ProgramMissing, match=r"^rigproof-test-tool is not installed: put it on PATH$"):
+    with pytest.raises(
+        command.ProgramMissing, match=r"^rigproof-test-tool is not installed: put it on PATH$"
+    ):
         command.find("rigproof-test-tool")
     tool.write_text("#!/bin/sh\n")
     for name in ("rigproof-test-tool", str(tool)):
         with pytest.raises(command.ProgramMissing) as caught:
             command.find(name, "a-package")
         assert (
-            str(caught.value) == f"{tool} is there but may not be run: make it executable with `sudo chmod +x {tool}`"
+            str(caught.value)
+            == f"{tool} is there but may not be run: make it executable with `sudo chmod +x {tool}`"
         )
     tool.chmod(0o755)
     assert command.find("rigproof-test-tool") == str(tool)
@@ -264,7 +317,9 @@ def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path(command.find("sh")).name == "sh"
 
 
-def test_nothing_in_the_environment_steers_python_or_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_in_the_environment_steers_python_or_pytest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stray = {
         "PYTEST_ADDOPTS": "-k good",
         "PYTEST_PLUGINS": "stray",
@@ -283,11 +338,19 @@ def test_nothing_in_the_environment_steers_python_or_pytest(monkeypatch: pytest.
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LC_ALL", "de_DE.ISO-8859-1")
     monkeypatch.setenv("KEPT", "yes, this one")
-    lines = command.run(["env"], deadline=LONG, env={"PYTEST_X": "ours", "KEPT_TOO": "a\nb"}).stdout.splitlines()
+    lines = command.run(
+        ["env"], deadline=LONG, env={"PYTEST_X": "ours", "KEPT_TOO": "a\nb"}
+    ).stdout.splitlines()
     found = dict(line.split("=", 1) for line in lines if "=" in line)
     assert not set(stray) & set(found)
     assert (
-        found.items() >= {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "KEPT": "yes, this one", "PYTEST_X": "ours"}.items()
+        found.items()
+        >= {
+            "LC_ALL": "C.UTF-8",
+            "LANG": "C.UTF-8",
+            "KEPT": "yes, this one",
+            "PYTEST_X": "ours",
+        }.items()
     )
 
 
@@ -337,7 +400,9 @@ def test_nothing_outlives_an_owner_that_is_killed(mark: str, owner: subprocess.P
     until(lambda: not orphans.find(mark), "the family is gone")
 
 
-def test_what_is_left_when_the_reaper_itself_is_killed(mark: str, owner: subprocess.Popen[str]) -> None:
+def test_what_is_left_when_the_reaper_itself_is_killed(
+    mark: str, owner: subprocess.Popen[str]
+) -> None:
     assert owner.stdout is not None
     reaper = int(owner.stdout.readline())
     lines = orphans.find(mark)
@@ -355,7 +420,9 @@ def test_what_is_left_when_the_reaper_itself_is_killed(mark: str, owner: subproc
 
 
 def test_signals_ignored_or_blocked_by_its_owner_are_not_in_its_way(mark: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER, "signals"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, "signals"], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         *status, code, stopped = process.stdout.read().split("\n")[:-1]
     internal = 1 << 31 | 1 << 32  # the C library's own, which its posix_spawn leaves ignored
@@ -365,7 +432,9 @@ def test_signals_ignored_or_blocked_by_its_owner_are_not_in_its_way(mark: str) -
 
 
 def test_an_interrupted_wait_leaves_nothing_running(mark: str) -> None:
-    running = command.start(["sh", "-c", "sleep 600 & sleep 600"], deadline=LONG, env={"RIGPROOF_RUN": mark})
+    running = command.start(
+        ["sh", "-c", "sleep 600 & sleep 600"], deadline=LONG, env={"RIGPROOF_RUN": mark}
+    )
     main = threading.main_thread().ident
     assert main is not None
 
@@ -389,8 +458,12 @@ def test_an_interrupted_wait_leaves_nothing_running(mark: str) -> None:
     assert orphans.find(mark) == {}
 
 
-def test_a_reaper_that_hangs_is_killed_with_its_family(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = command.start(["sh", "-c", "sleep 600 & sleep 600"], deadline=LONG, env={"RIGPROOF_RUN": mark})
+def test_a_reaper_that_hangs_is_killed_with_its_family(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = command.start(
+        ["sh", "-c", "sleep 600 & sleep 600"], deadline=LONG, env={"RIGPROOF_RUN": mark}
+    )
     until(lambda: len(orphans.find(mark)) == 4, "the family is there")
     running.process.send_signal(signal.SIGSTOP)
     monkeypatch.setattr(command, "GRACE_S", -4.9)
@@ -402,8 +475,13 @@ def test_a_reaper_that_hangs_is_killed_with_its_family(mark: str, monkeypatch: p
 def test_what_it_is_given_to_read(tmp_path: Path) -> None:
     (tmp_path / "given").write_text("two\nlines\n")
     assert run("cat", stdin=tmp_path / "given").stdout == "two\nlines\n"
-    assert run("cat").stdout == "", "without a file there is nothing to read, whatever our own standard input is"
-    with pytest.raises(command.CommandError, match=r"cat could not be started: No such file or directory \(.*/gone\)"):
+    assert run("cat").stdout == "", (
+        "without a file there is nothing to read, whatever our own standard input is"
+    )
+    with pytest.raises(
+        command.CommandError,
+        match=r"cat could not be started: No such file or directory \(.*/gone\)",
+    ):
         run("cat", stdin=tmp_path / "gone")
 
 
@@ -427,4 +505,7 @@ def test_only_the_main_thread_starts_programs() -> None:
     thread = threading.Thread(target=start)
     thread.start()
     thread.join()
-    assert str(told[0]) == "command.start belongs to the main thread: the parent-death signal follows the thread"
+    assert (
+        str(told[0])
+        == "command.start belongs to the main thread: the parent-death signal follows the thread"
+    )

@@ -29,10 +29,10 @@ def test_the_family_of_a_process(family: subprocess.Popen[bytes]) -> None:
 
 def test_names_that_look_like_fields() -> None:
     # /proc/PID/stat holds the name in parentheses, and a process may call itself whatever it likes.
-    code = (
-        "import ctypes, sys; ctypes.CDLL(None).prctl(15, b'a) R 1 2 (', 0, 0, 0); print(flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    code = "import ctypes, sys; ctypes.CDLL(None).prctl(15, b'a) R 1 2 (', 0, 0, 0); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert process.pid in reaper.children_by_parent()[os.getpid()]
@@ -59,7 +59,18 @@ class Contained:
     """The reaper as the first process of a container is called."""
 
     def __init__(self, script: str, seconds: float = 600.0) -> None:
-        argv = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{seconds}", "1", "--", "sh", "-c", script]
+        argv = [
+            sys.executable,
+            "-I",
+            "-S",
+            reaper.__file__,
+            f"stdin:{seconds}",
+            "1",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.family: list[int] = []
 
@@ -75,7 +86,9 @@ class Contained:
         text = self.process.stdout.read()
         code = self.process.wait(30)
         for pid in self.family:
-            assert not Path(f"/proc/{pid}").exists() or ") Z " in Path(f"/proc/{pid}/stat").read_text()
+            assert (
+                not Path(f"/proc/{pid}").exists() or ") Z " in Path(f"/proc/{pid}/stat").read_text()
+            )
         return code, text
 
 
@@ -94,7 +107,9 @@ def contained() -> Iterator[Callable[..., Contained]]:
             continue
 
 
-def test_it_ends_the_family_when_its_standard_input_closes(contained: Callable[..., Contained]) -> None:
+def test_it_ends_the_family_when_its_standard_input_closes(
+    contained: Callable[..., Contained],
+) -> None:
     found = contained(FAMILY)
     found.ready()
     assert found.process.stdin is not None
@@ -115,8 +130,12 @@ def test_it_ends_the_family_when_it_is_told_to(contained: Callable[..., Containe
     assert found.ended() == (143, b"told\n")
 
 
-def test_what_comes_through_standard_input_is_forgotten(contained: Callable[..., Contained]) -> None:
-    found = contained('echo ready; sleep 600 & read line; readlink /proc/$$/fd/0; echo "<$line>"; sleep 0.5; kill $!')
+def test_what_comes_through_standard_input_is_forgotten(
+    contained: Callable[..., Contained],
+) -> None:
+    found = contained(
+        'echo ready; sleep 600 & read line; readlink /proc/$$/fd/0; echo "<$line>"; sleep 0.5; kill $!'
+    )
     assert found.process.stdin is not None
     found.process.stdin.write(b"x" * 60000)
     found.process.stdin.flush()
@@ -124,7 +143,9 @@ def test_what_comes_through_standard_input_is_forgotten(contained: Callable[...,
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("exit 0", 0)])
-def test_its_exit_code_is_the_programs(contained: Callable[..., Contained], script: str, code: int) -> None:
+def test_its_exit_code_is_the_programs(
+    contained: Callable[..., Contained], script: str, code: int
+) -> None:
     assert contained(script).ended() == (code, b"")
 
 

@@ -17,11 +17,17 @@ BOOK = noise.read(resources.locate("noise.toml"))
 NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 
-def _run(name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str) -> ComparedRun:
+def _run(
+    name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str
+) -> ComparedRun:
     copies = journals.check("link.copy", *(journals.due("copy_h2d", f"gpu{n}") for n in range(3)))
     heat = journals.check("watch.heat", journals.due("gpu_temperature", "gpu0", "degC", None))
-    faults = journals.check("vram.patterns", journals.due("vram_miscompares", "gpu0", "count", NONE_ALLOWED))
-    burn = journals.check("together.burn", journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0)))
+    faults = journals.check(
+        "vram.patterns", journals.due("vram_miscompares", "gpu0", "count", NONE_ALLOWED)
+    )
+    burn = journals.check(
+        "together.burn", journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0))
+    )
     plan = journals.plan(copies, heat, faults, burn, *more)
     identities = {f"gpu{place}": f"GPU-{serial}" for place, serial in enumerate(serials)}
     verdict = fold(journals.entries(journals.bodies(plan, values)))
@@ -38,7 +44,12 @@ def one_machine() -> Comparison:
         ("vram_miscompares", "gpu0"): 2.0,
     }
     first = _run("reports/one", usual, serials="abc")
-    second = _run("reports/two", later, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu")), serials="abc")
+    second = _run(
+        "reports/two",
+        later,
+        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu")),
+        serials="abc",
+    )
     first = replace(first, facts={("", "kernel"): "6.1", ("gpu0", "vbios"): "96"}, seconds=90.0)
     return compare([first, replace(second, facts={("", "kernel"): "6.2"}, seconds=400.0)], BOOK)
 
@@ -54,5 +65,10 @@ def hostile(text: str) -> Comparison:
     run = comparison.run_of(found.entries, text)
     facts = {(f"gpu {text}", f"name {text}"): f"value {text}"}
     first = replace(run, identities={f"disk:{text}": f"one {text}"}, facts=facts)
-    second = replace(run, identities={f"disk:{text}": f"two {text}"}, machine_id=f"other {text}", name=f"second {text}")
+    second = replace(
+        run,
+        identities={f"disk:{text}": f"two {text}"},
+        machine_id=f"other {text}",
+        name=f"second {text}",
+    )
     return compare([first, second], BOOK)

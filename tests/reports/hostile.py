@@ -75,9 +75,9 @@ def twin(text: str) -> str:
 
 
 fragments = st.sampled_from(FRAGMENTS)
-texts = st.lists(fragments | st.text(st.characters(exclude_categories=[]), max_size=8), min_size=1, max_size=12).map(
-    "".join
-)
+texts = st.lists(
+    fragments | st.text(st.characters(exclude_categories=[]), max_size=8), min_size=1, max_size=12
+).map("".join)
 
 
 # --- the places ---
@@ -88,7 +88,11 @@ _OWN = {"observed.inventory"}  # a mapping whose keys are our own words
 def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
     """That member of a union which the value is of."""
     if isinstance(value, dict) and "record" in value:
-        return next(one for one in kind.types if isinstance(one, inspect.StructType) and one.tag == value["record"])
+        return next(
+            one
+            for one in kind.types
+            if isinstance(one, inspect.StructType) and one.tag == value["record"]
+        )
     wanted: tuple[type[inspect.Type], ...] = {
         str: (inspect.StrType, inspect.LiteralType),
         int: (inspect.IntType,),
@@ -152,7 +156,11 @@ def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> lis
     """The records with the text in that place of each, or in every place that can hold it. What was equal stays equal: names still meet."""
 
     def change(where: str, old: str) -> str:
-        return f"{text}{MARK}{old}" if where == place or (place is None and where not in _APART) else old
+        return (
+            f"{text}{MARK}{old}"
+            if where == place or (place is None and where not in _APART)
+            else old
+        )
 
     return changed(bodies, change)
 
@@ -199,7 +207,9 @@ def _inventory() -> dict[str, Any]:
     found = dict(samples.INVENTORY)
     found["disks"] = [{**disk, "model": "a model"} for disk in found["disks"]]
     found["board"] = {key: value or "told" for key, value in found["board"].items()}
-    found["pci"] = [{**function, "driver": "nvidia", "slot": "PCIEX16_1"} for function in found["pci"]]
+    found["pci"] = [
+        {**function, "driver": "nvidia", "slot": "PCIEX16_1"} for function in found["pci"]
+    ]
     # A card beside the GPU on one switch: both stand in the picture of what hangs where.
     found["links"] = [{**found["links"][0], "pci_address": "0000:05:00.0"}, *found["links"][1:]]
     found["places"] = {
@@ -218,8 +228,20 @@ def _inventory() -> dict[str, Any]:
 def _born() -> MachineFacts:
     """A machine that accepted another card, and had another driver and kernel; of the kernel a night before has told."""
     rules = (
-        ChangeRule(of=("gpu",), change="missing", means="fail", event="inventory.missing", basis="a part is gone"),
-        ChangeRule(of=("gpu",), change="replaced", means="fail", event="inventory.replaced", basis="another part"),
+        ChangeRule(
+            of=("gpu",),
+            change="missing",
+            means="fail",
+            event="inventory.missing",
+            basis="a part is gone",
+        ),
+        ChangeRule(
+            of=("gpu",),
+            change="replaced",
+            means="fail",
+            event="inventory.replaced",
+            basis="another part",
+        ),
         ChangeRule(
             of=("machine",),
             change="differs",
@@ -253,7 +275,9 @@ def _born() -> MachineFacts:
 def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
-    counter = Reference(True, 3, 14, counter=CounterReference(0.0, 1.0, 0.5, "a count that grows slowly"))
+    counter = Reference(
+        True, 3, 14, counter=CounterReference(0.0, 1.0, 0.5, "a count that grows slowly")
+    )
     owed = (
         msgspec.structs.replace(
             first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)
@@ -279,20 +303,41 @@ def run() -> list[Body]:
     check = "memory.bandwidth"
     more: list[Body] = [
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
-        Table(check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
+        Table(
+            check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))
+        ),
         Measured(check, "extra", "memory", "count", 1.0, serial="SN2", note="seen"),
         ForeignProcess("gpu0", 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
         Event(
-            "mce", "error", "said", "meaning", "action", code="bank 4", component="cpu", source="load", hardware=False
+            "mce",
+            "error",
+            "said",
+            "meaning",
+            "action",
+            code="bank 4",
+            component="cpu",
+            source="load",
+            hardware=False,
         ),
-        Event("aer", "warning", "said so", "a corrected error", "look", component="gpu0", source="kernel-log"),
+        Event(
+            "aer",
+            "warning",
+            "said so",
+            "a corrected error",
+            "look",
+            component="gpu0",
+            source="kernel-log",
+        ),
         Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component="gpu0"),
         Note("a word that keeps the run from passing", trouble=True),
         Postponed(("gpu0: somebody computes on it",), 1, 7),
     ]
     closed = RunClosed(check, True, {"power_w": 1.0}, "closed by a later start")
     told = [
-        msgspec.structs.replace(body, container="0123abcd") if isinstance(body, SessionEnded) else body for body in rest
+        msgspec.structs.replace(body, container="0123abcd")
+        if isinstance(body, SessionEnded)
+        else body
+        for body in rest
     ]
     return [msgspec.structs.replace(start, plan=plan), *more, *told, closed]
 
@@ -300,7 +345,9 @@ def run() -> list[Body]:
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
 REFUSED = frozenset(
-    place for place in PLACES if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
+    place
+    for place in PLACES
+    if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
 )
 FREE = tuple(place for place in PLACES if place not in REFUSED)
 # A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.

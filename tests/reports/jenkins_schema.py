@@ -49,7 +49,9 @@ def faults(data: bytes) -> list[str]:
     for suite in root.iter("testsuite"):
         found += _counts(suite)
     names = [case.get("name") for case in root.iter("testcase")]
-    return found + [f"the name {name} stands twice" for name in sorted({n for n in names if names.count(n) > 1})]
+    return found + [
+        f"the name {name} stands twice" for name in sorted({n for n in names if names.count(n) > 1})
+    ]
 
 
 def _element(element: etree._Element) -> list[str]:
@@ -58,9 +60,13 @@ def _element(element: etree._Element) -> list[str]:
         return [f"{tag} is no element"]
     may, must, children = RULES[tag]
     given = {str(name) for name in element.attrib}
-    found = [f"{tag} has {name}" for name in given - may] + [f"{tag} lacks {name}" for name in must - given]
+    found = [f"{tag} has {name}" for name in given - may] + [
+        f"{tag} lacks {name}" for name in must - given
+    ]
     found += [f"{child.tag} in {tag}" for child in element if child.tag not in children]
-    if tag not in _MIXED and ((element.text or "").strip() or any((child.tail or "").strip() for child in element)):
+    if tag not in _MIXED and (
+        (element.text or "").strip() or any((child.tail or "").strip() for child in element)
+    ):
         found.append(f"text in {tag}")
     time = element.get("time")
     if time is not None and not TIME.fullmatch(time):
@@ -78,7 +84,12 @@ def _counts(suite: etree._Element) -> list[str]:
         "skipped": sum(case.find("skipped") is not None for case in cases),
     }
     found = [] if told == real else [f"the suite counts {told} and holds {real}"]
-    total, times = float(suite.get("time", "-1")), sum(float(case.get("time", "0")) for case in cases)
+    total, times = (
+        float(suite.get("time", "-1")),
+        sum(float(case.get("time", "0")) for case in cases),
+    )
     found += [] if abs(total - times) < 0.01 else [f"the suite took {total} and its cases {times}"]
-    results = [sum(child.tag in ("failure", "error", "skipped") for child in case) for case in cases]
+    results = [
+        sum(child.tag in ("failure", "error", "skipped") for child in case) for case in cases
+    ]
     return found + ["a testcase has two results" for count in results if count > 1]

@@ -72,8 +72,23 @@ def sample(gpu: int, *, board: bool) -> Sample:
     return Sample(values, component=f"gpu{gpu}")
 
 
-MACHINE = Sample({"cpu_temperature_c": 71.0, "cpu_mhz_mean": 4950.0, "load_1m": 32.12, "memory_available_gib": 17.6})
-XID = Event("xid", "error", "NVRM: Xid (PCI:0000:02:00): 94", "A contained memory error.", "Look.", 94, address(1))
+MACHINE = Sample(
+    {
+        "cpu_temperature_c": 71.0,
+        "cpu_mhz_mean": 4950.0,
+        "load_1m": 32.12,
+        "memory_available_gib": 17.6,
+    }
+)
+XID = Event(
+    "xid",
+    "error",
+    "NVRM: Xid (PCI:0000:02:00): 94",
+    "A contained memory error.",
+    "Look.",
+    94,
+    address(1),
+)
 
 
 def live(gpus: int) -> Iterator[Body]:
@@ -84,7 +99,12 @@ def live(gpus: int) -> Iterator[Body]:
     yield CheckStarted("link.copy")
     for number in range(gpus):
         yield Measured("link.copy", "copy_h2d", f"gpu{number}", "GB/s", 12.0 + number / 10)
-    yield CheckEnded("link.copy", "fail", "copy_h2d on gpu0: measured 12 GB/s, limit >= 20 GB/s; basis: half", 39.0)
+    yield CheckEnded(
+        "link.copy",
+        "fail",
+        "copy_h2d on gpu0: measured 12 GB/s, limit >= 20 GB/s; basis: half",
+        39.0,
+    )
     yield CheckStarted("together.burn")
     yield MACHINE
     for number in range(gpus):
@@ -105,7 +125,10 @@ def records(gpus: int) -> list[Body]:
         RunStarted("run-1", made, {"host": "box"}, "machine-1"),
         *(SessionStarted(name, made.digest, ids) for name in SESSIONS),
         *(body for body in live(gpus) if not isinstance(body, Sample)),
-        *(Measured("together.burn", "burn_bf16_miscompares", f"gpu{number}", "count", 0.0) for number in range(gpus)),
+        *(
+            Measured("together.burn", "burn_bf16_miscompares", f"gpu{number}", "count", 0.0)
+            for number in range(gpus)
+        ),
         CheckEnded("together.burn", "pass", "", 300.0),
         CheckStarted("kernel_log.during_run"),
         Measured("kernel_log.during_run", "kernel_events", "system", "count", 1.0),

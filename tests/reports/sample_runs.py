@@ -92,7 +92,8 @@ def _dead_link(check: str, due: Due, value: float) -> float:
     if due.measurement == "nvlink_active" and due.component == "gpu5":
         return 17.0
     slower = (
-        due.measurement in ("p2p_write", "copy_own_p2p", "copy_d2d_read", "copy_d2d_write") and "gpu5" in due.component
+        due.measurement in ("p2p_write", "copy_own_p2p", "copy_d2d_read", "copy_d2d_write")
+        and "gpu5" in due.component
     )
     return value * 17 / 18 if slower else value
 
@@ -152,7 +153,8 @@ def put(made: Made, folder: Path) -> Path:
     # GeForce cards have few units for float64: what nobody judges is drawn about 50.
     slow = 1.0 if machine.board else 0.022
     values = {
-        key: value and value * (slow if key[1] in ("gemm_f64_short", "gemm_f64", "burn_f64") else 1.0)
+        key: value
+        and value * (slow if key[1] in ("gemm_f64_short", "gemm_f64", "burn_f64") else 1.0)
         for key, value in drawn.items()
     }
     story = list(_story(made, machine, plan, seen, values))
@@ -161,11 +163,20 @@ def put(made: Made, folder: Path) -> Path:
     ended = story[-1][0]
     if made.breaks_in:
         detail = "the machine was restarted before it came to its end; together.burn was running; gpu0: 83 degC, 447 W"
-        closed = RunClosed(made.breaks_in, True, {"gpu0 temperature_c": 83.0, "gpu0 power_w": 447.0}, detail)
-        _segment(folder / f"{reader.CLOSING}-1.jsonl", [(30.0 - BOOT_S, closed)], "boot-2", begun_after_s=900.0)
+        closed = RunClosed(
+            made.breaks_in, True, {"gpu0 temperature_c": 83.0, "gpu0 power_w": 447.0}, detail
+        )
+        _segment(
+            folder / f"{reader.CLOSING}-1.jsonl",
+            [(30.0 - BOOT_S, closed)],
+            "boot-2",
+            begun_after_s=900.0,
+        )
         ended += 95.0  # the watch went on until the power went
     cards = tuple(_card(machine, made, gpu) for gpu in plan.gpus)
-    _segment(folder / reader.GPU_TELEMETRY, sample_telemetry.together(cards, heated, ended), "boot-1")
+    _segment(
+        folder / reader.GPU_TELEMETRY, sample_telemetry.together(cards, heated, ended), "boot-1"
+    )
     return folder
 
 
@@ -173,7 +184,9 @@ def _card(machine: journals_made.Machine, made: Made, gpu: str) -> sample_teleme
     board = machine.board
     limit_w, clock = (700.0, 1980.0) if board else (450.0, 2520.0)
     hot = made.hot.get(gpu, 64.0 if board else 71.0)
-    return sample_telemetry.Card(gpu, limit_w, clock, hot, 82.0 if gpu in made.hot else 200.0, 78.0 if board else 22.0)
+    return sample_telemetry.Card(
+        gpu, limit_w, clock, hot, 82.0 if gpu in made.hot else 200.0, 78.0 if board else 22.0
+    )
 
 
 # --- the plan ---
@@ -189,16 +202,23 @@ def _plan(plan: Plan, made: Made) -> Plan:
     if made.seconds:
         longer = made.seconds - plan.eta_s()
         checks = tuple(
-            structs.replace(one, seconds=one.seconds + longer) if one.id == "together.burn" else one for one in checks
+            structs.replace(one, seconds=one.seconds + longer) if one.id == "together.burn" else one
+            for one in checks
         )
-    return structs.replace(plan, checks=checks, not_tested=left_out, waivers=(*plan.waivers, *made.waivers))
+    return structs.replace(
+        plan, checks=checks, not_tested=left_out, waivers=(*plan.waivers, *made.waivers)
+    )
 
 
 # --- what happens ---
 
 
 def _story(
-    made: Made, machine: journals_made.Machine, plan: Plan, seen: Inventory, values: Mapping[Any, float | None]
+    made: Made,
+    machine: journals_made.Machine,
+    plan: Plan,
+    seen: Inventory,
+    values: Mapping[Any, float | None],
 ) -> Iterator[tuple[float, Body]]:
     """Every record of the supervisor and the sessions, with its time in seconds after the start."""
     provenance = {
@@ -240,7 +260,11 @@ def _story(
 
 
 def _check(
-    made: Made, machine: journals_made.Machine, check: PlannedCheck, values: Mapping[Any, float | None], now: float
+    made: Made,
+    machine: journals_made.Machine,
+    check: PlannedCheck,
+    values: Mapping[Any, float | None],
+    now: float,
 ) -> Iterator[tuple[float, Body]]:
     yield now, CheckStarted(check.id)
     end = now + check.seconds * 0.98
@@ -249,7 +273,13 @@ def _check(
             yield now + 3.0, structs.replace(event, boot_s=BOOT_S + now + 3.0)
     if check.session == "load":
         safe = "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in check.id)
-        argv = ("/opt/rigproof/venv/bin/python", "-m", f"acceptance.loads.{check.id.split('.')[0]}", "--seconds", "20")
+        argv = (
+            "/opt/rigproof/venv/bin/python",
+            "-m",
+            f"acceptance.loads.{check.id.split('.')[0]}",
+            "--seconds",
+            "20",
+        )
         returncode = -9 if check.id in made.troubles else 0
         yield end, ToolRan(check.id, argv, returncode, check.seconds * 0.9, f"logs/{safe}-1.log")
     outcome: Any = "pass"
@@ -261,7 +291,17 @@ def _check(
                 outcome = "skip"
                 yield end, Skipped(check.id, reason, due.measurement, due.component)
             elif value is not None:
-                yield end, Measured(check.id, due.measurement, due.component, due.unit, value, _serial(due.component))
+                yield (
+                    end,
+                    Measured(
+                        check.id,
+                        due.measurement,
+                        due.component,
+                        due.unit,
+                        value,
+                        _serial(due.component),
+                    ),
+                )
                 outcome = "fail" if due.limit and due.limit.grade(value) == "fail" else outcome
         if check.id == "compute.gemm_alone":
             yield from ((end, table) for table in _tables(check))
@@ -275,14 +315,20 @@ def _check(
 
 def _serial(component: str) -> str | None:
     number = component.removeprefix("gpu")
-    return synthetic_machines.gpu_machine.uuid(int(number)) if component != number and number.isdigit() else None
+    return (
+        synthetic_machines.gpu_machine.uuid(int(number))
+        if component != number and number.isdigit()
+        else None
+    )
 
 
 def _faults(check: PlannedCheck, values: Mapping[Any, float | None]) -> Iterator[str]:
     for due in check.due:
         value = values[check.id, due.measurement, due.component]
         if value is not None and due.limit and due.limit.grade(value) == "fail":
-            told = f"measured {quantity(value, due.unit)}, limit {due.limit}; basis: {due.limit.basis}"
+            told = (
+                f"measured {quantity(value, due.unit)}, limit {due.limit}; basis: {due.limit.basis}"
+            )
             yield f"{due.measurement} on {due.component}: {told}"
 
 
@@ -291,7 +337,9 @@ def _tables(check: PlannedCheck) -> Iterator[Table]:
     floors = {(due.measurement, due.component): due.limit.low for due in check.due if due.limit}
     for one in dtype.DTYPES:
         name = dtype.gemm_names(one)[0]
-        for component in dict.fromkeys(component for _, component in floors if component.startswith("gpu")):
+        for component in dict.fromkeys(
+            component for _, component in floors if component.startswith("gpu")
+        ):
             top = (floors.get((name, component)) or 50.0) * 1.08
             shares = [(2.0**power, min(1.0, (2**power / 4096) ** 1.3)) for power in range(7, 16)]
             rows = tuple((size, top * share, 0.8 * share) for size, share in shares)
@@ -313,12 +361,17 @@ def _heated(story: Iterable[tuple[float, Body]]) -> Iterator[tuple[float, float]
 
 
 def _segment(
-    path: Path, records: Iterable[tuple[float, Body | Sample]], boot_id: str, begun_after_s: float = 0.0
+    path: Path,
+    records: Iterable[tuple[float, Body | Sample]],
+    boot_id: str,
+    begun_after_s: float = 0.0,
 ) -> None:
     """A segment as its writer leaves it, with times of its own."""
     encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
     with path.open("wb") as file:
-        file.write(encode(SegmentHead(segment.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n")
+        file.write(
+            encode(SegmentHead(segment.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n"
+        )
         for seq, (after_s, body) in enumerate(records):
             moment = BEGAN + datetime.timedelta(seconds=after_s + begun_after_s)
             utc = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"

@@ -14,7 +14,14 @@ _NONE = dict.fromkeys((*REASONS, "reason_unknown"), 0.0)
 # Slow counters, read once a second.
 _COUNTED = dict.fromkeys(
     (
-        *("power_cap_s", "sync_boost_s", "sw_thermal_s", "hw_thermal_s", "power_brake_s", "ecc_corrected"),
+        *(
+            "power_cap_s",
+            "sync_boost_s",
+            "sw_thermal_s",
+            "hw_thermal_s",
+            "power_brake_s",
+            "ecc_corrected",
+        ),
         *("ecc_uncorrected", "ecc_corrected_total", "ecc_uncorrected_total", "remapped_corrected"),
         *("remapped_uncorrected", "remap_pending", "remap_failed", "pcie_replays"),
     ),
@@ -48,11 +55,23 @@ def looks(
         aim = card.hot_c if working else idle_c
         degrees += (aim - degrees) * min(1.0, step / (25.0 if working else 40.0))
         wave = math.sin(now * 1.7 + phase) + math.sin(now * 0.31 + 2 * phase)
-        yield now, _sample(card, degrees, wave, working=working, whole=now < WHOLE_S, slow=int(now / PERIOD_S) % 5 == 0)
+        yield (
+            now,
+            _sample(
+                card,
+                degrees,
+                wave,
+                working=working,
+                whole=now < WHOLE_S,
+                slow=int(now / PERIOD_S) % 5 == 0,
+            ),
+        )
         now += step
 
 
-def _sample(card: Card, degrees: float, wave: float, *, working: bool, whole: bool, slow: bool) -> Sample:
+def _sample(
+    card: Card, degrees: float, wave: float, *, working: bool, whole: bool, slow: bool
+) -> Sample:
     hot = working and degrees > card.slows_c
     power = card.limit_w * (0.985 + 0.012 * wave) if working else card.idle_w + 4 * wave
     clock = (card.clock_mhz * (0.62 if hot else 0.9) + 12 * wave) if working else 345.0
@@ -85,5 +104,7 @@ def together(
     cards: Sequence[Card], busy: Sequence[tuple[float, float]], seconds: float
 ) -> Iterator[tuple[float, Sample]]:
     """The samples of several GPUs, look by look."""
-    for row in zip(*(looks(card, busy, seconds, 0.7 * place) for place, card in enumerate(cards)), strict=True):
+    for row in zip(
+        *(looks(card, busy, seconds, 0.7 * place) for place, card in enumerate(cards)), strict=True
+    ):
         yield from row

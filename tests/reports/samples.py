@@ -39,8 +39,20 @@ INVENTORY: dict[str, Any] = {
     "memory": {
         "total_bytes": 24 << 30,
         "dimms": [
-            {"slot": "A1", "size_bytes": 32 << 30, "kind": "DDR5", "configured_mts": 4800, "part_number": "PART"},
-            {"slot": "B1", "size_bytes": None, "kind": None, "configured_mts": None, "part_number": None},
+            {
+                "slot": "A1",
+                "size_bytes": 32 << 30,
+                "kind": "DDR5",
+                "configured_mts": 4800,
+                "part_number": "PART",
+            },
+            {
+                "slot": "B1",
+                "size_bytes": None,
+                "kind": None,
+                "configured_mts": None,
+                "part_number": None,
+            },
         ],
         "dimms_unread": "no rights",
     },
@@ -49,18 +61,32 @@ INVENTORY: dict[str, Any] = {
         {"name": "eth0", "up": True, "speed_mbps": 10000, "driver": "mlx5"},
         {"name": "eth1", "up": False, "speed_mbps": None, "driver": None},
     ],
-    "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684", "is_display": True, "driver": None}],
+    "pci": [
+        {"address": "0000:01:00.0", "device_id": "10de:2684", "is_display": True, "driver": None}
+    ],
     "nvml": {
         "devices": [
             {
-                **{"index": 0, "uuid": "GPU-1", "name": "NVIDIA H200", "pci_address": "0000:01:00.0", "serial": "77"},
+                **{
+                    "index": 0,
+                    "uuid": "GPU-1",
+                    "name": "NVIDIA H200",
+                    "pci_address": "0000:01:00.0",
+                    "serial": "77",
+                },
                 **{"vbios": "96.00", "memory_bytes": 141 << 30, "error": None},
                 "traits": {"power_limit_w": 700.0, "ecc_enabled": True},
                 "links": [{"active": True}, {"active": False}],
             },
             {
                 **{"index": 1, "uuid": None, "name": None, "pci_address": None, "serial": None},
-                **{"vbios": None, "memory_bytes": None, "error": "NVML says: GPU is lost", "traits": None, "links": []},
+                **{
+                    "vbios": None,
+                    "memory_bytes": None,
+                    "error": "NVML says: GPU is lost",
+                    "traits": None,
+                    "links": [],
+                },
             },
         ]
     },
@@ -80,9 +106,13 @@ def journal(bodies: Sequence[Body], torn: Sequence[str] = ()) -> Journal:
     return Journal(Path("/runs/run-1"), tuple(journals.entries(bodies)), tuple(torn), ("boot",), 1)
 
 
-def seen(found: Journal, inventory: dict[str, Any] = INVENTORY, matrix: Sequence[tuple[str, ...]] = ()) -> Journal:
+def seen(
+    found: Journal, inventory: dict[str, Any] = INVENTORY, matrix: Sequence[tuple[str, ...]] = ()
+) -> Journal:
     """The journal with what the machine showed of itself."""
-    return replace_fields(found, entries=(*found.entries, entry(Observed(inventory, tuple(matrix)))))
+    return replace_fields(
+        found, entries=(*found.entries, entry(Observed(inventory, tuple(matrix))))
+    )
 
 
 def passing(*checks: PlannedCheck) -> tuple[Verdict, Journal]:
@@ -110,7 +140,9 @@ def mixed_plan() -> Plan:
         ),
         journals.check("cpu.burn", journals.due("failures", "cpu", "count", none)),
         journals.check("cpu.last", journals.due("late", "cpu", "count", none)),
-        journals.check("kernel_log.during_run", journals.due("kernel_faults", "system", "count", none)),
+        journals.check(
+            "kernel_log.during_run", journals.due("kernel_faults", "system", "count", none)
+        ),
     )
     return journals.plan(*checks, waivers=[waiver, spare])
 
@@ -125,19 +157,36 @@ def mixed_bodies() -> list[Body]:
         SessionStarted("load", made.digest, ids),
         CheckStarted("gpu.present"),
         Measured("gpu.present", "gpu_count", "machine", "count", 0.0, note=LOOKED),
-        CheckEnded("gpu.present", "fail", "gpu_count on machine: measured 0, limit = 1; basis: declared", 0.1),
+        CheckEnded(
+            "gpu.present",
+            "fail",
+            "gpu_count on machine: measured 0, limit = 1; basis: declared",
+            0.1,
+        ),
         CheckStarted("storage.health"),
-        Skipped("storage.health", "smartctl cannot read it: run it as root", "disk_faults", "disk:vda"),
+        Skipped(
+            "storage.health", "smartctl cannot read it: run it as root", "disk_faults", "disk:vda"
+        ),
         CheckEnded("storage.health", "pass", "", 0.2),
         CheckStarted("memory.bandwidth"),
         Measured("memory.bandwidth", "bandwidth", "memory", "GB/s", 11.0, serial="SN1"),
-        ToolRan("memory.bandwidth", ("python", "-m", "load"), 0, 3.0, "logs/memory.bandwidth-1.log"),
+        ToolRan(
+            "memory.bandwidth", ("python", "-m", "load"), 0, 3.0, "logs/memory.bandwidth-1.log"
+        ),
         CheckEnded("memory.bandwidth", "pass", "", 3.0),
         CheckStarted("cpu.gemm[f64]"),
         *(Measured("cpu.gemm[f64]", "gemm", f"core:{n}", "GFLOP/s", 30.0 + n) for n in range(3)),
         CheckEnded("cpu.gemm[f64]", "pass", "", 4.0),
         CheckStarted("cpu.burn"),
-        Event("xid", "fatal", "NVRM: Xid 79", "the GPU has fallen off the bus", "reseat it", code=79, component="gpu0"),
+        Event(
+            "xid",
+            "fatal",
+            "NVRM: Xid 79",
+            "the GPU has fallen off the bus",
+            "reseat it",
+            code=79,
+            component="gpu0",
+        ),
         CheckEnded("cpu.burn", "error", "stress-ng was ended by signal 11", 1.0),
         SessionEnded("load", True, "ended with exit code 1", 9.0),
         RunEnded(False, "stopped by SIGINT"),
@@ -155,32 +204,71 @@ def hostile(text: str) -> tuple[Verdict, Journal]:
     limit = Limit("count", f"basis {text}", high=0.0)
     due = Due("errors", f"disk:{text}", "count", limit, f"origin {text}")
     most = Limit("GB/s", f"the most {text}", high=1e9)
-    unlimited = Due("rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}", ceiling=most)
-    skipped = Due("skipped", f"disk:{text}", "GB/s", Limit("GB/s", f"basis {text}", low=1.0), "none")
+    unlimited = Due(
+        "rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}", ceiling=most
+    )
+    skipped = Due(
+        "skipped", f"disk:{text}", "GB/s", Limit("GB/s", f"basis {text}", low=1.0), "none"
+    )
     checks = tuple(
         PlannedCheck(f"subject.{name}", f"title {text}", "load", 1.0, (due, unlimited, skipped))
         for name in ("one", "two", "three")
     )
     made = journals.plan(
-        *checks, gaps=[f"gap {text}"], waivers=[Waiver(reason=f"waiver {text}", skip="subject.three", component=None)]
+        *checks,
+        gaps=[f"gap {text}"],
+        waivers=[Waiver(reason=f"waiver {text}", skip="subject.three", component=None)],
     )
     bodies: list[Body] = [
         RunStarted("run-1", made, {"host": f"host {text}", "machine": text}, "machine-1"),
         SessionStarted("load", made.digest, tuple(check.id for check in checks)),
         Note(f"note {text}"),
         Note(f"trouble {text}", trouble=True),
-        Event("xid", "fatal", f"said {text}", f"meaning {text}", f"action {text}", component=f"gpu {text}", code=text),
+        Event(
+            "xid",
+            "fatal",
+            f"said {text}",
+            f"meaning {text}",
+            f"action {text}",
+            component=f"gpu {text}",
+            code=text,
+        ),
     ]
     for check in checks:
         component = f"disk:{text}"
         bodies += [
             CheckStarted(check.id),
-            Measured(check.id, "errors", component, "count", 3.0, serial=f"serial {text}", note=f"note {text}"),
-            Measured(check.id, "rate", component, "GB/s", 3.0, serial=f"serial {text}", note=f"one {text}\ntwo {text}"),
+            Measured(
+                check.id,
+                "errors",
+                component,
+                "count",
+                3.0,
+                serial=f"serial {text}",
+                note=f"note {text}",
+            ),
+            Measured(
+                check.id,
+                "rate",
+                component,
+                "GB/s",
+                3.0,
+                serial=f"serial {text}",
+                note=f"one {text}\ntwo {text}",
+            ),
             Skipped(check.id, f"reason {text}", "skipped", component),
             ToolRan(check.id, (f"tool {text}", text), 1, 1.0, f"logs/{text}"),
-            Event("xid", "error", f"said {text}", f"meaning {text}", f"action {text}", component=f"gpu {text}"),
-            CheckEnded(check.id, "fail" if check.id.endswith("one") else "error", f"message {text}", 1.0),
+            Event(
+                "xid",
+                "error",
+                f"said {text}",
+                f"meaning {text}",
+                f"action {text}",
+                component=f"gpu {text}",
+            ),
+            CheckEnded(
+                check.id, "fail" if check.id.endswith("one") else "error", f"message {text}", 1.0
+            ),
         ]
     bodies += [SessionEnded("load", False, f"detail {text}", 1.0), RunEnded(False, f"end {text}")]
     found = journal(bodies, [f"torn {text}"])

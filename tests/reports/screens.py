@@ -22,7 +22,13 @@ class Seat:
     """A terminal of so many columns and lines at which a program of `forks` runs."""
 
     def __init__(
-        self, forks: Forks, call: str, arguments: tuple[Any, ...], columns: int, lines: int, environ: Mapping[str, str]
+        self,
+        forks: Forks,
+        call: str,
+        arguments: tuple[Any, ...],
+        columns: int,
+        lines: int,
+        environ: Mapping[str, str],
     ) -> None:
         self.screen = pyte.Screen(columns, lines)
         self.sent = b""
@@ -51,13 +57,17 @@ class Seat:
         """What was played stands long enough: let its end come."""
         os.kill(self._pid, signal.SIGUSR1)
 
-    def until(self, condition: Callable[[list[str]], object], what: str, seconds: float = 60.0) -> list[str]:
+    def until(
+        self, condition: Callable[[list[str]], object], what: str, seconds: float = 60.0
+    ) -> list[str]:
         """Look until the screen is so; its lines. The bound is for a machine that is busy with other things."""
         end = time.monotonic() + seconds
         while not condition(self.shown()):
             assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s:\n{self.picture()}"
             if not self._take():
-                assert condition(self.shown()), f"{what}: the program ended before:\n{self.picture()}"
+                assert condition(self.shown()), (
+                    f"{what}: the program ended before:\n{self.picture()}"
+                )
         return self.shown()
 
     def ended(self) -> tuple[list[str], int]:

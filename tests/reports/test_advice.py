@@ -63,7 +63,13 @@ def test_a_family_shares_its_entry(tmp_path: Path) -> None:
 def test_an_event_has_the_entry_of_its_code_or_else_of_its_kind(tmp_path: Path) -> None:
     found = advice.read(write(tmp_path, ENTRY + GENERAL))
     told = [found.of_event(event) for event in ("xid.79", "xid.8", "xid", "oom.4711", "aer.dpc")]
-    assert [one.symptom if one else None for one in told] == ["It is slow.", "s", "s", "It is slow.", None]
+    assert [one.symptom if one else None for one in told] == [
+        "It is slow.",
+        "s",
+        "s",
+        "It is slow.",
+        None,
+    ]
 
 
 def test_a_command_names_the_place_or_is_the_general_one(tmp_path: Path) -> None:
@@ -89,17 +95,29 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
         (ENTRY + "worst = 1\n", "the entry of a: Object contains unknown field `worst`"),
         ("language = 'en'\n" + ENTRY, "unknown field `language`"),
         (ENTRY.replace("shows", "looks"), "missing required field `shows`|unknown field `looks`"),
-        (ENTRY.replace('["a", "b"]', "[]").replace('["xid.79", "oom"]', "[]"), "entry 1: names neither"),
-        (ENTRY.replace('measurements = ["a", "b"]\n', "").replace('["xid.79", "oom"]', "[]"), "entry 1: names neither"),
+        (
+            ENTRY.replace('["a", "b"]', "[]").replace('["xid.79", "oom"]', "[]"),
+            "entry 1: names neither",
+        ),
+        (
+            ENTRY.replace('measurements = ["a", "b"]\n', "").replace('["xid.79", "oom"]', "[]"),
+            "entry 1: names neither",
+        ),
         (ENTRY.replace('["a", "b"]', "[1]"), "entry of xid.79: Expected `str`"),
         (ENTRY.replace(', { what = "two; three", tell = "listen" }', ""), "length >= 2"),
-        (ENTRY.replace('{ what = "one"', '{ what = "1", tell = "1" }, ' * 4 + '{ what = "one"'), "length <= 5"),
+        (
+            ENTRY.replace('{ what = "one"', '{ what = "1", tell = "1" }, ' * 4 + '{ what = "one"'),
+            "length <= 5",
+        ),
         (ENTRY.replace('"one"', '""'), "matching regex"),
         (ENTRY.replace('"one"', '" one"'), "matching regex"),
         (ENTRY.replace('"one"', '"one\\ntwo"'), "matching regex"),
         (ENTRY.replace('"one"', "1"), "Expected `str`"),
         (ENTRY.replace(', tell = "look"', ""), "missing required field `tell`"),
-        (ENTRY.replace("{address}", "{adress}"), "next has {adress}; the placeholders are address, index, name"),
+        (
+            ENTRY.replace("{address}", "{adress}"),
+            "next has {adress}; the placeholders are address, index, name",
+        ),
         (ENTRY.replace("{address}", "{0}"), "{0} is no placeholder"),
         (ENTRY.replace("{address}", "{address!r}"), "{address} is no placeholder"),
         (ENTRY.replace("{address}", "{address:>9}"), "{address} is no placeholder"),
@@ -112,13 +130,17 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
     ],
 )
 def test_a_wrong_file_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(AdviceFileError, match=told.replace("{", r"\{").replace("[", r"\[")) as caught:
+    with pytest.raises(
+        AdviceFileError, match=told.replace("{", r"\{").replace("[", r"\[")
+    ) as caught:
         advice.read(write(tmp_path, text))
     assert str(caught.value).startswith("xx.toml")
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(AdviceFileError, match=r"^none.toml: cannot be read \(No such file or directory\): install"):
+    with pytest.raises(
+        AdviceFileError, match=r"^none.toml: cannot be read \(No such file or directory\): install"
+    ):
         advice.read(tmp_path / "none.toml")
     (tmp_path / "xx.toml").write_bytes(b"\xff")
     with pytest.raises(AdviceFileError, match=r"^xx.toml: "):
@@ -130,7 +152,9 @@ def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
 
 def entries(found: Catalogue) -> list[Advice]:
     """Every entry once."""
-    return list({id(one): one for one in (*found.measurements.values(), *found.by_event.values())}.values())
+    return list(
+        {id(one): one for one in (*found.measurements.values(), *found.by_event.values())}.values()
+    )
 
 
 @functools.cache
@@ -153,11 +177,20 @@ def event_kinds() -> set[str]:
         for call in ast.walk(tree):
             called = call.func if isinstance(call, ast.Call) else None
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-            if not isinstance(call, ast.Call) or name not in ("Event", "KernelEvent", "_event", "_Said"):
+            if not isinstance(call, ast.Call) or name not in (
+                "Event",
+                "KernelEvent",
+                "_event",
+                "_Said",
+            ):
                 continue
             # The kind is the first text among the arguments that is no pattern: `Event(KIND, ...)`, `_event(line, KIND, ...)`.
             for argument in call.args[:2]:
-                value = names.get(argument.id) if isinstance(argument, ast.Name) else getattr(argument, "value", None)
+                value = (
+                    names.get(argument.id)
+                    if isinstance(argument, ast.Name)
+                    else getattr(argument, "value", None)
+                )
                 if isinstance(value, str) and re.fullmatch(r"[a-z]+(-[a-z]+)*", value):
                     found.add(value)
                     break
@@ -165,13 +198,26 @@ def event_kinds() -> set[str]:
 
 
 def test_the_kinds_of_events_are_all_found() -> None:
-    assert {"xid", "sxid", "gpu-lost", "rm-init", "driver", "aer", "mce", "apei", "edac", "miscompare"} < event_kinds()
+    assert {
+        "xid",
+        "sxid",
+        "gpu-lost",
+        "rm-init",
+        "driver",
+        "aer",
+        "mce",
+        "apei",
+        "edac",
+        "miscompare",
+    } < event_kinds()
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
 def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(file: Path) -> None:
     found = advice.read(file)
-    assert all(check.measures for check in collected()), "a check that measures nothing has no causes"
+    assert all(check.measures for check in collected()), (
+        "a check that measures nothing has no causes"
+    )
     measured = {measures.name for check in collected() for measures in check.measures}
     assert set(found.measurements) == measured
     limited = {one.measurement for given in map(brought, NAMES) for one in given if one.limit}
@@ -182,10 +228,16 @@ def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(fi
 def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> None:
     found = advice.read(file)
     assert {event.partition(".")[0] for event in found.by_event} == event_kinds()
-    assert {event for event in found.by_event if "." not in event} == event_kinds(), "an entry of every kind as such"
-    codes = {int(event.removeprefix("xid.")) for event in found.by_event if event.startswith("xid.")}
+    assert {event for event in found.by_event if "." not in event} == event_kinds(), (
+        "an entry of every kind as such"
+    )
+    codes = {
+        int(event.removeprefix("xid.")) for event in found.by_event if event.startswith("xid.")
+    }
     assert {str(code) for code in codes} <= set(table("xid")["xid"])
-    drifts = {event.removeprefix("drift.") for event in found.by_event if event.startswith("drift.")}
+    drifts = {
+        event.removeprefix("drift.") for event in found.by_event if event.startswith("drift.")
+    }
     assert drifts == set(get_args(DriftKind))
     book = change_rules.read(resources.locate("changes.toml"))
     changes = {rule.event for rule in book.change if rule.means in ("fail", "warn")}
@@ -206,7 +258,9 @@ def test_what_is_next_is_a_command_line(file: Path) -> None:
             words = shlex.split(command.replace("&&", ";"), posix=True)
             assert words[0] in known
             assert (words[1] if words[0] == "sudo" else words[0]) in known, command
-            assert "sudo apt install" not in command or "&&" in command, "a command that only installs shows nothing"
+            assert "sudo apt install" not in command or "&&" in command, (
+                "a command that only installs shows nothing"
+            )
         assert not one.next_anywhere or not placeholders(one.next_anywhere)
 
 
@@ -214,6 +268,10 @@ def test_the_english_sentences_are_sentences() -> None:
     for one in entries(ENGLISH):
         assert one.symptom[0].isupper(), one.symptom
         assert one.symptom.endswith("."), one.symptom
-        for text in (one.shows, one.vendor, *(part for cause in one.causes for part in (cause.what, cause.tell))):
+        for text in (
+            one.shows,
+            one.vendor,
+            *(part for cause in one.causes for part in (cause.what, cause.tell)),
+        ):
             assert not text.endswith("."), text
             assert text.count("`") % 2 == 0, text

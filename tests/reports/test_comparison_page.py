@@ -16,7 +16,17 @@ ALLOWED = {
     "body", "div", "h1", "h2", "head", "header", "html", "li", "main", "meta", "p", "section", "style", "table", "tbody", "td", "th",
     "thead", "title", "tr", "ul",
 }  # fmt: skip
-ATTRIBUTES = {"lang", "charset", "name", "content", "class", "scope", "role", "aria-label", "tabindex"}
+ATTRIBUTES = {
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "class",
+    "scope",
+    "role",
+    "aria-label",
+    "tabindex",
+}
 
 
 def assert_inert(text: str) -> None:
@@ -34,14 +44,20 @@ def test_what_is_worse_stands_first() -> None:
     assert words(page(text).find(".//h1")) == (
         "WORSE than A: measurements: 2 worse, 1 better, 1 changed; outcomes: 2 worse"
     )
-    assert rows(text, "The runs") == ["A reports/one box PASS smoke 90 s", "B reports/two box FAIL smoke 7 min"]
+    assert rows(text, "The runs") == [
+        "A reports/one box PASS smoke 90 s",
+        "B reports/two box FAIL smoke 7 min",
+    ]
     assert rows(text, "Measurements outside the noise") == [
         "worse vram_miscompares vram.patterns gpu0 count 0 2 (+2) none",
         "worse copy_h2d link.copy gpu0 GB/s 200 150 (-25.0 %) ± 3 %",
         "changed gpu_temperature watch.heat gpu0 degC 50 70 (+40.0 %) ± 8 degC",
         "better copy_h2d link.copy gpu1 GB/s 200 220 (+10.0 %) ± 3 %",
     ]
-    assert rows(text, "What the runs do not have in common") == ["machine kernel 6.1 6.2", "gpu0 vbios 96 -"]
+    assert rows(text, "What the runs do not have in common") == [
+        "machine kernel 6.1 6.2",
+        "gpu0 vbios 96 -",
+    ]
     (copied,) = [row for row in rows(text, "All other measurements") if "burn_copied" in row]
     assert copied.startswith("not compared burn_copied")
     assert "how much was done" in copied
@@ -51,7 +67,9 @@ def test_nothing_is_shown_of_what_there_is_not() -> None:
     text = comparison_page.render(compared_samples.moved())
     heads = [words(head) for head in page(text).iter("h2")]
     assert heads == ["The runs", "All other measurements"]
-    assert "gpu2 is another part than in A (GPU-c there, GPU-x here)" in words(page(text).find(".//main"))
+    assert "gpu2 is another part than in A (GPU-c there, GPU-x here)" in words(
+        page(text).find(".//main")
+    )
 
 
 @each("text", some(HOSTILE, 4))
@@ -70,6 +88,8 @@ def test_every_table_has_a_name_and_its_heads_a_scope() -> None:
 
 
 def test_another_language() -> None:
-    shown = comparison_page.render(compared_samples.one_machine(), Language("xx", {"The runs": "Läufe"}))
+    shown = comparison_page.render(
+        compared_samples.one_machine(), Language("xx", {"The runs": "Läufe"})
+    )
     assert '<html lang="xx">' in shown
     assert "<h2>Läufe</h2>" in shown

@@ -41,9 +41,12 @@ def test_runs_first_then_what_is_worse_then_the_rest_and_one_closing_line() -> N
     place = shown.index("What the runs do not have in common")
     assert shown[place + 1 : place + 4] == ["A B", "kernel 6.1 6.2", "gpu0 vbios 96 -"]
     assert (
-        shown[-2] == "other measurements: 1 within the noise, 1 not due in all runs, 1 not compared (--all shows them)"
+        shown[-2]
+        == "other measurements: 1 within the noise, 1 not due in all runs, 1 not compared (--all shows them)"
     )
-    assert shown[-1] == "WORSE than A: measurements: 2 worse, 1 better, 1 changed; outcomes: 2 worse"
+    assert (
+        shown[-1] == "WORSE than A: measurements: 2 worse, 1 better, 1 changed; outcomes: 2 worse"
+    )
 
 
 def test_everything_is_shown_when_asked_for() -> None:
@@ -74,7 +77,9 @@ def test_another_machine_is_told_first() -> None:
 def test_a_mark_is_a_word_and_colour_only_adds_to_it() -> None:
     terminal, out = watched(120)
     comparison_terminal.show(compared_samples.one_machine(), terminal)
-    worse = next(line for line in out.getvalue().splitlines() if "copy_h2d" in line and "150" in line)
+    worse = next(
+        line for line in out.getvalue().splitlines() if "copy_h2d" in line and "150" in line
+    )
     assert "worse" in worse
     assert "\x1b[1;31m" in worse
 

@@ -21,7 +21,9 @@ class Run:
     def __init__(self, gpus: int, signs: Glyphs = UNICODE) -> None:
         self.now_s = 0.0
         self.remaining = RunProgress(played.plan(gpus), lambda: self.now_s)
-        self.gauges = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+        self.gauges = Gauges(
+            [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+        )
         for body in played.live(gpus):
             self.gauges.entry(played.entry(body))
             if isinstance(body, CheckStarted):
@@ -45,7 +47,10 @@ def test_what_is_running_every_gpu_the_machine_and_what_came_out() -> None:
     assert lines[1].endswith(" 3 min \u00b7 about 111 s left")
     assert lines[2] == "  title of together.burn"
     assert [line.split()[0] for line in lines[3:6]] == ["GPU", "gpu0", "gpu1"]
-    assert lines[6] == "CPU 71 \u00b0C \u00b7 CPU clock 4950 MHz \u00b7 system load 32.1 \u00b7 RAM free 18 GiB"
+    assert (
+        lines[6]
+        == "CPU 71 \u00b0C \u00b7 CPU clock 4950 MHz \u00b7 system load 32.1 \u00b7 RAM free 18 GiB"
+    )
     assert lines[7:] == ["2 of 4 checks done \u00b7 1 passed \u00b7 1 failed"]
 
 
@@ -58,7 +63,9 @@ def test_without_gpus_the_machine_is_shown() -> None:
 @each("gpus, height", [(2, 6), (8, 12), (16, 20), (16, 24)])
 def test_gpus_are_a_line_each_where_they_fit(gpus: int, height: int) -> None:
     lines = Run(gpus).drawn(80, height)
-    assert [line.split()[0] for line in lines if line.startswith("gpu")] == [f"gpu{n}" for n in range(gpus)]
+    assert [line.split()[0] for line in lines if line.startswith("gpu")] == [
+        f"gpu{n}" for n in range(gpus)
+    ]
     assert len(lines) <= height - 2
 
 
@@ -74,7 +81,9 @@ def test_it_fits_whatever_the_window(gpus: int, signs: Glyphs) -> None:
     run = Run(gpus, signs)
     for width in some((1, 2, 3, 5, 10, 20, 39, 40, 71, 72, 80, 200), 7):
         for height in some((1, 2, 3, 5, 10, 24, 60), 4):
-            run.board.lines(width, height)  # raises where something is wrong; what is drawn says nothing then
+            run.board.lines(
+                width, height
+            )  # raises where something is wrong; what is drawn says nothing then
             lines = run.drawn(width, height)
             assert lines
             assert len(lines) <= max(1, height - 2) or width < 10
@@ -86,7 +95,9 @@ def test_plain_signs_are_ascii_but_for_nothing() -> None:
     board = Run(8, ASCII).board
     with console.capture() as capture:
         console.print(board)
-    assert capture.get().replace("\u2501", "-").replace("\u2578", "-").replace("\u257a", "-").isascii()
+    assert (
+        capture.get().replace("\u2501", "-").replace("\u2578", "-").replace("\u257a", "-").isascii()
+    )
 
 
 def test_between_two_checks() -> None:

@@ -37,25 +37,41 @@ PASTS = {
     "two nights": Reference(True, 4, 14, before=True, level=LEVEL),
     "strayed": Reference(True, 4, 14, off=3, level=LEVEL),
     "either side": Reference(
-        False, 4, 14, level=msgspec.structs.replace(LEVEL, bounds=ReferenceBounds(145.0, 155.0), deviation=0.0)
+        False,
+        4,
+        14,
+        level=msgspec.structs.replace(LEVEL, bounds=ReferenceBounds(145.0, 155.0), deviation=0.0),
     ),
     "baseline": Reference(True, 4, 14, level=LEVEL, first=BASELINE, rebased=True),
     "baseline alone": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
     "one night after it": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
     "first nights": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
-    "slope": Reference(True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, ReferenceBounds(low=147.0))),
+    "slope": Reference(
+        True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, ReferenceBounds(low=147.0))
+    ),
     "noise": Reference(True, 4, 14, level=LEVEL, grown=NoiseGrowth(1.0, 4.5, 28)),
     "ceiling": Reference(
-        True, 4, 14, level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=ReferenceBounds(high=60.0))
+        True,
+        4,
+        14,
+        level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=ReferenceBounds(high=60.0)),
     ),
-    "counter": Reference(True, 4, 14, counter=CounterReference(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)),
+    "counter": Reference(
+        True, 4, 14, counter=CounterReference(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)
+    ),
     "counter again": Reference(
-        True, 4, 14, before=True, counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True)
+        True,
+        4,
+        14,
+        before=True,
+        counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True),
     ),
     "counter strayed": Reference(
         True, 4, 14, off=3, counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True)
     ),
-    "counter set back": Reference(True, 4, 14, counter=CounterReference(300.0, 2.5, 10.0, "ten a day")),
+    "counter set back": Reference(
+        True, 4, 14, counter=CounterReference(300.0, 2.5, 10.0, "ten a day")
+    ),
 }
 FORMS = re.sub(r"\{\w+\}", "", " ".join(drift_words._FORM_WORDS))
 LABELS = {name for rule in births.BOOK.change for name in rule.facts.values()}
@@ -65,7 +81,9 @@ OURS = {*re.findall(r"[a-z]{2,}", FORMS), *(name for name in LABELS if CHINESE(n
 
 def english(told: str) -> set[str]:
     """The words of ours that are still English, but for what a rule rests on."""
-    return {word for word in OURS if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", told, re.ASCII)}
+    return {
+        word for word in OURS if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", told, re.ASCII)
+    }
 
 
 def numbers(text: str) -> list[str]:
@@ -78,7 +96,9 @@ def test_nothing_of_a_drift_is_left_in_english(name: str, again: float | None) -
     found = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS[name], 120.0, again).findings
     assert found
     for one in found:
-        finding = Finding(one.kind, "link.copy", one.text, "copy_h2d", "gpu0", event=f"drift.{one.what}")
+        finding = Finding(
+            one.kind, "link.copy", one.text, "copy_h2d", "gpu0", event=f"drift.{one.what}"
+        )
         told = headline(finding, CHINESE)
         assert english(told.replace("ten a day", "")) == set(), told
         assert numbers(told) == numbers(one.text) or "1 night" in one.text or "second" in one.text
@@ -103,7 +123,13 @@ def altered() -> Iterator[dict[str, Any]]:
     """Machines on which one thing or more is another."""
     for name in machine()["board"]:
         yield machine() | {"board": machine()["board"] | {name: "other"}}
-    for name, value in (("sockets", 1), ("cores", 1), ("threads", 1), ("model", "other"), ("governor", "other")):
+    for name, value in (
+        ("sockets", 1),
+        ("cores", 1),
+        ("threads", 1),
+        ("model", "other"),
+        ("governor", "other"),
+    ):
         yield machine() | {"cpu": machine()["cpu"] | {name: value}}
     memory = machine()["memory"]
     for more in (
@@ -116,11 +142,19 @@ def altered() -> Iterator[dict[str, Any]]:
         {"dimms": [dimm("A1", part_number="X", kind="Y"), dimm("B1")]},
     ):
         yield machine() | {"memory": memory | more}
-    for changed in ({"speed_mbps": 1000}, {"up": False}, {"pcie_width": 1}, {"pcie_speed_gts": 2.5}, {"driver": "x"}):
+    for changed in (
+        {"speed_mbps": 1000},
+        {"up": False},
+        {"pcie_width": 1},
+        {"pcie_speed_gts": 2.5},
+        {"driver": "x"},
+    ):
         yield machine() | {"links": [link(**changed)]}
     yield machine() | {"links": [link(mac="b8:00:00:00:00:02")]}
     yield machine() | {"disks": []}
-    yield machine() | {"disks": [births.disk(firmware="2", size_bytes=1), births.disk("nvme1n1", model="other")]}
+    yield machine() | {
+        "disks": [births.disk(firmware="2", size_bytes=1), births.disk("nvme1n1", model="other")]
+    }
     yield machine(1)
     yield machine(3)
     plain = machine()
@@ -131,7 +165,12 @@ def altered() -> Iterator[dict[str, Any]]:
     first, second = plain["nvml"]["devices"]
     first |= {"uuid": "GPU-9"}
     second |= {"vbios": "9", "memory_bytes": 1 << 30, "links": []}
-    second["traits"] |= {"cuda_cores": 1, "max_link_gen_here": 1, "max_link_width_here": 1, "power_limit_w": 1.0}
+    second["traits"] |= {
+        "cuda_cores": 1,
+        "max_link_gen_here": 1,
+        "max_link_width_here": 1,
+        "power_limit_w": 1.0,
+    }
     second["traits"] |= {"mig_enabled": True, "ecc_enabled": False}
     yield plain
     yield machine() | {"board": dict.fromkeys(machine()["board"])}
@@ -141,16 +180,30 @@ def test_nothing_of_a_changed_machine_is_left_in_english() -> None:
     forms: set[str] = set()
     for plain in altered():
         then = ruled(born(machine(), gpu_link_gen=5.0, gpu_link_width=16.0, nvlink_speed=25.0))
-        for birth in (then, msgspec.structs.replace(then, known=(KnownChange("", "kernel", "other", "2025-12-24"),))):
-            found = changes.machine_changes(birth, born(plain, gpu_link_gen=1.0, gpu_link_width=1.0, nvlink_speed=12.0))
+        for birth in (
+            then,
+            msgspec.structs.replace(
+                then, known=(KnownChange("", "kernel", "other", "2025-12-24"),)
+            ),
+        ):
+            found = changes.machine_changes(
+                birth, born(plain, gpu_link_gen=1.0, gpu_link_width=1.0, nvlink_speed=12.0)
+            )
             assert found
             for one in found:
                 told = drift_words.translate(one.text, CHINESE)
                 clauses, mark, basis = told.partition("；依据：")  # noqa: RUF001
                 assert english(clauses) - AS_THEY_ARE == set(), told
-                assert not mark or one.text.endswith(f"; basis: {basis}")  # what a rule rests on is English everywhere
+                assert not mark or one.text.endswith(
+                    f"; basis: {basis}"
+                )  # what a rule rests on is English everywhere
                 forms.add(one.event)
-    assert {"inventory.missing", "inventory.replaced", "inventory.moved", "inventory.untold"} < forms
+    assert {
+        "inventory.missing",
+        "inventory.replaced",
+        "inventory.moved",
+        "inventory.untold",
+    } < forms
 
 
 def test_a_fact_by_its_name_and_its_component_by_its_own() -> None:
@@ -176,7 +229,10 @@ def test_english_is_left_alone() -> None:
     assert drift_words.translate("basis: x", ENGLISH) == "basis: x"
 
 
-@each("event, ours", [("drift.step", True), ("inventory.moved", True), ("xid.79", False), ("drifted", False)])
+@each(
+    "event, ours",
+    [("drift.step", True), ("inventory.moved", True), ("xid.79", False), ("drifted", False)],
+)
 def test_whose_sentences_these_are(event: str, ours: bool) -> None:
     assert drift_words.is_drift_event(event) is ours
 

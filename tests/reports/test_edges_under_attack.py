@@ -56,7 +56,9 @@ def test_a_journal_gives_back_what_was_written_one_line_a_record(
 def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
     """The kernel takes any byte in the name of a network link, and Python hands it on as half of a pair."""
     path = runs.write_segment(
-        tmp_path / "journal.jsonl", hostile.attack("eth\udcff"), runs.machine_root(tmp_path / "root")
+        tmp_path / "journal.jsonl",
+        hostile.attack("eth\udcff"),
+        runs.machine_root(tmp_path / "root"),
     )
     entries = reader.read(tmp_path).entries
     assert [entry.body for entry in entries] == hostile.attack("eth?")
@@ -93,10 +95,27 @@ def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> 
     outputs.write(folder)
     for name in (run_folder.JUNIT, run_folder.PAGE, run_folder.VERDICT):
         assert_harmless((folder / name).read_text(encoding="utf-8"))
-    assert sum("half" in note for note in json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]) == 2
+    assert (
+        sum(
+            "half" in note
+            for note in json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]
+        )
+        == 2
+    )
 
 
-@each("log", ["/etc/passwd", "../../etc/passwd", "logs/../../x", "logs/a]]", "logs/\x1b[31m", "logs/a  b", "logs/a\nb"])
+@each(
+    "log",
+    [
+        "/etc/passwd",
+        "../../etc/passwd",
+        "logs/../../x",
+        "logs/a]]",
+        "logs/\x1b[31m",
+        "logs/a  b",
+        "logs/a\nb",
+    ],
+)
 def test_no_log_outside_the_run_is_attached(log: str) -> None:
     def change(place: str, old: str) -> str:
         return log if place == "tool-ran.log" else old
@@ -109,10 +128,18 @@ def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
     made = journals.plan(
         *(
             journals.check(name)
-            for name in ("a.b\x1b[31m", "a.b\x1b[32m", "the whole run", "x" * 300 + "1", "x" * 300 + "2")
+            for name in (
+                "a.b\x1b[31m",
+                "a.b\x1b[32m",
+                "the whole run",
+                "x" * 300 + "1",
+                "x" * 300 + "2",
+            )
         )
     )
-    found = samples.journal(journals.bodies(made)[:-1])  # without its end, so that the run has a testcase of its own
+    found = samples.journal(
+        journals.bodies(made)[:-1]
+    )  # without its end, so that the run has a testcase of its own
     data = junit.render(fold(found.entries), found)
     assert jenkins_schema.faults(data) == []
     assert data.count(b"<testcase") == 6
@@ -144,7 +171,11 @@ def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
 
 
 def test_json_for_a_screen_says_the_same_in_escapes() -> None:
-    value = {"name": "G\u015b\xae \U0001f525", "text": "\u202e\x9b31m\x7f\x1b", "\u2028": "\U000e0041"}
+    value = {
+        "name": "G\u015b\xae \U0001f525",
+        "text": "\u202e\x9b31m\x7f\x1b",
+        "\u2028": "\U000e0041",
+    }
     shown = plain_json.render(value)
     assert json.loads(shown) == value
     assert shown.decode("utf-8").split("\n")[1:3] == [

@@ -6,20 +6,37 @@ from cases import each
 from acceptance.core.finding import Finding
 from acceptance.core.plan import Due
 from acceptance.reports import languages
-from acceptance.reports.explanation import Explanation, details, explain, group_findings, labelled_lines, note_lines
+from acceptance.reports.explanation import (
+    Explanation,
+    details,
+    explain,
+    group_findings,
+    labelled_lines,
+    note_lines,
+)
 from acceptance.reports.headline import headline
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 
 CHINESE = languages.language("zh-CN")
-HERE = Locations({"gpu0": Location(address="0000:01:00.0"), "gpu1": Location(address="0000:81:00.0")})
+HERE = Locations(
+    {"gpu0": Location(address="0000:01:00.0"), "gpu1": Location(address="0000:81:00.0")}
+)
 
 
 def fault(component: str = "gpu0", measurement: str = "gpu_link_width", **more: object) -> Finding:
-    finding = Finding("fail", "watch.pcie_link", f"{measurement} on {component}: measured 8", measurement, component)
+    finding = Finding(
+        "fail",
+        "watch.pcie_link",
+        f"{measurement} on {component}: measured 8",
+        measurement,
+        component,
+    )
     return msgspec.structs.replace(finding, **more)
 
 
-def xid(code: int, action: str = "Reset the GPU.", component: str | None = "0000:02:00.0") -> Finding:
+def xid(
+    code: int, action: str = "Reset the GPU.", component: str | None = "0000:02:00.0"
+) -> Finding:
     text = f"xid {code} on {component}: meaning"
     return Finding("fail", "run", text, component=component, action=action, event=f"xid.{code}")
 
@@ -29,7 +46,16 @@ def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
     assert found is not None
     assert found.next == "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"
     told = " ".join([f"{what} {tell}" for what, tell in found.causes] + [found.shows or ""])
-    for word in ("M.2", "riser", "bifurcation", "dust", "slot", "LnkSta", "x8 (downgraded)", "manual"):
+    for word in (
+        "M.2",
+        "riser",
+        "bifurcation",
+        "dust",
+        "slot",
+        "LnkSta",
+        "x8 (downgraded)",
+        "manual",
+    ):
         assert word in told
     assert found.vendor is not None
 
@@ -52,14 +78,19 @@ def test_drift_of_what_has_no_entry_has_that_of_drift() -> None:
 
 def test_the_first_line_says_where_the_part_is() -> None:
     known = Location(address="0000:41:00.0", slot="PCIEX16_2", serial="77", uuid="GPU-9")
-    found = Locations({"gpu0": known, "0000:41:00.0": known, "dimm:A1": Location(slot="A1", serial="S\x1b[31m1")})
+    found = Locations(
+        {"gpu0": known, "0000:41:00.0": known, "dimm:A1": Location(slot="A1", serial="S\x1b[31m1")}
+    )
     whole = "where: PCI address 0000:41:00.0, slot PCIEX16_2, serial number 77, GPU-9"
     assert details(fault(), found)[0] == whole
     by_address = msgspec.structs.replace(xid(79), component="0000:41:00.0")
     assert details(by_address, found)[0] == "where: slot PCIEX16_2, serial number 77, GPU-9"
     assert details(fault("dimm:A1", "dimm_size"), found)[0] == "where: serial number S1"
     assert details(fault("gpu7"), found)[0].startswith("what it means: ")
-    assert details(fault(), found, CHINESE)[0] == "位置: PCI 地址 0000:41:00.0, 插槽 PCIEX16_2, 序列号 77, GPU-9"
+    assert (
+        details(fault(), found, CHINESE)[0]
+        == "位置: PCI 地址 0000:41:00.0, 插槽 PCIEX16_2, 序列号 77, GPU-9"
+    )
 
 
 def test_where_the_place_is_not_known_the_command_is_the_general_one() -> None:
@@ -111,13 +142,19 @@ def test_several_components_share_the_general_teaching() -> None:
 
 
 def test_what_stands_between_two_alike_does_not_make_them_two() -> None:
-    first, between, second = fault(), fault(measurement="gpu_count", component="machine"), fault(check="watch.again")
+    first, between, second = (
+        fault(),
+        fault(measurement="gpu_count", component="machine"),
+        fault(check="watch.again"),
+    )
     found = [group for group, _ in group_findings([first, between, second], HERE)]
     assert found == [(first, second), (between,)]
 
 
 def test_other_notes_are_told_apart() -> None:
-    assert [len(found) for found, _ in group_findings([fault(), fault("gpu1", note="it hangs")], HERE)] == [1, 1]
+    assert [
+        len(found) for found, _ in group_findings([fault(), fault("gpu1", note="it hangs")], HERE)
+    ] == [1, 1]
 
 
 def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
@@ -156,7 +193,10 @@ def test_a_plan_that_carries_advice_is_still_read() -> None:
 def test_the_line_itself_is_chinese_but_for_names_numbers_and_basis() -> None:
     text = "copy_h2d on gpu0: measured 3 GB/s (a, limit note), limit >= 10 GB/s; basis: half of the peak; measured"
     shown = headline(fault(text=text), CHINESE)
-    assert shown == "gpu0 的 copy_h2d：测得 3 GB/s (a, limit note)，限值 >= 10 GB/s；依据：half of the peak; measured"  # noqa: RUF001
+    assert (
+        shown
+        == "gpu0 的 copy_h2d：测得 3 GB/s (a, limit note)，限值 >= 10 GB/s；依据：half of the peak; measured"
+    )  # noqa: RUF001
     assert headline(fault(text=text)) == text
 
 

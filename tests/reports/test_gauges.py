@@ -9,7 +9,9 @@ from acceptance.reports.gauges import STALE_S, Gauge, Gauges
 
 
 def gauges(*bodies: Body, gpus: int = 2) -> Gauges:
-    found = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+    found = Gauges(
+        [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+    )
     for body in bodies:
         found.entry(played.entry(body))
     return found
@@ -29,7 +31,9 @@ def test_what_was_not_read_is_absent() -> None:
 
 
 def test_a_sample_is_what_a_gpu_shows_now() -> None:
-    cool, hot = gauges(played.sample(0, board=True), played.sample(1, board=True), played.MACHINE).gauges()
+    cool, hot = gauges(
+        played.sample(0, board=True), played.sample(1, board=True), played.MACHINE
+    ).gauges()
     assert (cool.power_w, cool.temperature_c, cool.clock_mhz, cool.held) == (
         690.0,
         64.0,
@@ -52,7 +56,16 @@ def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:
 
 
 def test_a_lost_gpu_shows_that_it_is_lost() -> None:
-    lost = Event("gpu-lost", "fatal", "NVML says", "It is lost.", "Look.", "nvml", played.address(0), source="nvml")
+    lost = Event(
+        "gpu-lost",
+        "fatal",
+        "NVML says",
+        "It is lost.",
+        "Look.",
+        "nvml",
+        played.address(0),
+        source="nvml",
+    )
     found = first(played.sample(0, board=True), lost)
     assert (found.lost, found.power_w, found.errors) == (True, None, 1)
 
@@ -61,7 +74,9 @@ def test_what_two_tell_of_is_one_error() -> None:
     nvml = msgspec.structs.replace(played.XID, source="nvml", boot_s=100.0)
     kernel = msgspec.structs.replace(played.XID, boot_s=101.0)
     assert gauges(nvml, kernel).gauges()[1].errors == 1
-    assert gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
+    assert (
+        gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
+    )
 
 
 @each("severity, errors", [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])

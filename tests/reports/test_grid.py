@@ -35,11 +35,15 @@ def test_a_narrow_terminal_breaks_cells() -> None:
 
 def test_a_cell_without_end_does_not_make_every_line_one() -> None:
     terminal, out = piped()
-    shown(terminal, [("", ("x" * 100_000, "y")), ("", ("[bold]z[/bold]\x1b[31m\nmore", "y"))], right=9)
+    shown(
+        terminal, [("", ("x" * 100_000, "y")), ("", ("[bold]z[/bold]\x1b[31m\nmore", "y"))], right=9
+    )
     first, second = out.getvalue().splitlines()
     assert "more characters" in first
     assert len(first) < 300
-    assert second.split() == ["[bold]z[/bold]", "more", "y"], "text is never markup, and one line is one"
+    assert second.split() == ["[bold]z[/bold]", "more", "y"], (
+        "text is never markup, and one line is one"
+    )
 
 
 def test_no_rows_are_no_table() -> None:

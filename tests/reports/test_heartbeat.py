@@ -14,7 +14,9 @@ class Log:
 
     def __init__(self, gpus: int) -> None:
         self.run = Run(gpus)
-        self.calm = Heartbeat(self.run.remaining, self.run.gauges, ENGLISH, ASCII, lambda: self.run.now_s)
+        self.calm = Heartbeat(
+            self.run.remaining, self.run.gauges, ENGLISH, ASCII, lambda: self.run.now_s
+        )
 
     def after(self, seconds: float) -> str | None:
         self.run.now_s += seconds
@@ -41,7 +43,9 @@ def test_many_gpus_are_summed_up() -> None:
 
 
 def test_without_gpus_the_machine_is_told() -> None:
-    assert (Log(0).after(EVERY_S) or "").endswith("CPU 71 C; CPU clock 4950 MHz; system load 32.1; RAM free 18 GiB")
+    assert (Log(0).after(EVERY_S) or "").endswith(
+        "CPU 71 C; CPU clock 4950 MHz; system load 32.1; RAM free 18 GiB"
+    )
 
 
 def test_nothing_is_said_after_something_was_and_between_checks() -> None:
@@ -56,7 +60,9 @@ def test_nothing_is_said_after_something_was_and_between_checks() -> None:
 def test_after_an_hour_a_line_in_ten_minutes() -> None:
     log = Log(2)
     lines = [log.after(10.0) for _ in range(6 * 60 * 3)]
-    told = [float(found[1]) for line in lines if line and (found := re.search(r"(\d+) s  about", line))]
+    told = [
+        float(found[1]) for line in lines if line and (found := re.search(r"(\d+) s  about", line))
+    ]
     assert told[:3] == [250.0, 310.0, 370.0]
     assert len([seconds for seconds in told if seconds < 3600]) in (56, 57)
     assert {round(b - a) for a, b in zip(told[-5:], told[-4:], strict=False)} == {600}

@@ -51,22 +51,38 @@ def test_a_run_with_every_outcome() -> None:
         junit.RUN: [Error],
     }
     assert read["gpu.present"].classname == "rigproof.gpu"
-    assert read["gpu.present"].result[0].message == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert (
+        read["gpu.present"].result[0].message
+        == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    )
     assert read["gpu.present"].result[0].text.splitlines()[1:] == [
         *samples.LOOKED.splitlines(),
-        *(f"{label}: {text}" for label, text in labelled_lines(verdict.of_kind("fail")[0], NO_LOCATIONS)),
+        *(
+            f"{label}: {text}"
+            for label, text in labelled_lines(verdict.of_kind("fail")[0], NO_LOCATIONS)
+        ),
     ]
     assert "\nnext: lspci -D -nn -d 10de:\n" in read["gpu.present"].result[0].text
-    assert "\nwhat to do: reseat it\nlikely cause 1: its power broke off: " in read["cpu.burn"].result[0].text
+    assert (
+        "\nwhat to do: reseat it\nlikely cause 1: its power broke off: "
+        in read["cpu.burn"].result[0].text
+    )
     assert "next:" not in read["gpu.present"].system_out, "it is told once"
-    assert read["gpu.present"].system_out.splitlines()[-1].startswith("fail: gpu_count on machine: measured 0, limit")
+    assert (
+        read["gpu.present"]
+        .system_out.splitlines()[-1]
+        .startswith("fail: gpu_count on machine: measured 0, limit")
+    )
     assert read["storage.health"].result[0].type == "waived"
     assert "never ran: stopped by SIGINT" in read["cpu.last"].result[0].message
 
 
 def test_numbers_are_properties_of_their_testcase() -> None:
     verdict, found = samples.mixed()
-    properties = {p.name: p.value for p in cases(junit.render(verdict, found))["memory.bandwidth"].properties()}
+    properties = {
+        p.name: p.value
+        for p in cases(junit.render(verdict, found))["memory.bandwidth"].properties()
+    }
     assert properties == {
         "bandwidth[memory]": "11",
         "bandwidth[memory].unit": "GB/s",
@@ -125,7 +141,9 @@ def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
 
 @settings(max_examples=examples(60))
 @given(journals.plans(), st.lists(journals.records, max_size=12))
-def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list[journals.Body]) -> None:
+def test_every_planned_check_has_one_testcase(
+    made: journals.Plan, records: list[journals.Body]
+) -> None:
     found = samples.journal([*journals.bodies(made)[:-1], *records])
     try:
         verdict = fold(found.entries)
@@ -135,8 +153,12 @@ def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list
     assert jenkins_schema.faults(data) == []
     read = cases(data)
     assert [name for name in read if name != junit.RUN] == [check.id for check in made.checks]
-    red = any(isinstance(result, Failure | Error) for case in read.values() for result in case.result)
-    assert red or verdict.verdict == "PASS" or any(check.outcome == "skip" for check in verdict.checks)
+    red = any(
+        isinstance(result, Failure | Error) for case in read.values() for result in case.result
+    )
+    assert (
+        red or verdict.verdict == "PASS" or any(check.outcome == "skip" for check in verdict.checks)
+    )
 
 
 @each(

@@ -41,16 +41,31 @@ def beyond(limit: Limit) -> float:
 def everything_fails() -> bytes:
     """Eight H200s on which nothing meets its limit, each check with 30 programs and notes of many lines."""
     machine = journals_made.named("8xh200")
-    limits = {(c.id, due.measurement, due.component): due.limit for c in machine.plan.checks for due in c.due}
+    limits = {
+        (c.id, due.measurement, due.component): due.limit
+        for c in machine.plan.checks
+        for due in c.due
+    }
     bodies: list[Body] = []
     for body in journals_made.bodies(machine, journals_made.draw(machine, random.Random(1))):
-        if isinstance(body, Measured) and (limit := limits[body.check, body.measurement, body.component]) is not None:
-            bodies.append(replace(body, value=beyond(limit), note="what was looked at, a line of it\n" * 60))
+        if (
+            isinstance(body, Measured)
+            and (limit := limits[body.check, body.measurement, body.component]) is not None
+        ):
+            bodies.append(
+                replace(body, value=beyond(limit), note="what was looked at, a line of it\n" * 60)
+            )
             continue
         if isinstance(body, CheckEnded):
             argv = ("python", "-m", "a.load", *["--an-argument"] * 20)
             bodies += [
-                ToolRan(body.check, argv, 1, 3.0, f"logs/{re.sub(r'[^A-Za-z0-9._-]', '-', body.check)}-{n}.log")
+                ToolRan(
+                    body.check,
+                    argv,
+                    1,
+                    3.0,
+                    f"logs/{re.sub(r'[^A-Za-z0-9._-]', '-', body.check)}-{n}.log",
+                )
                 for n in range(30)
             ]
         bodies.append(body)
@@ -78,7 +93,11 @@ def test_github_takes_every_failure_in_an_annotation(everything_fails: bytes) ->
 
 def test_what_is_cut_keeps_what_failed_first_and_what_to_do_last(everything_fails: bytes) -> None:
     told = [case.find("failure") for case in etree.fromstring(everything_fails).iter("testcase")]
-    cut = [(one.text or "").splitlines() for one in told if one is not None and "left out here" in (one.text or "")]
+    cut = [
+        (one.text or "").splitlines()
+        for one in told
+        if one is not None and "left out here" in (one.text or "")
+    ]
     assert cut
     for lines in cut:
         assert ": measured " in lines[0]
@@ -96,7 +115,9 @@ def test_jenkins_keeps_what_stands_beside_a_failure_whole(everything_fails: byte
 
 def test_a_text_of_many_bytes_a_letter_is_cut_by_bytes() -> None:
     wide = "\u4e2d" * 400
-    dues = [journals.due("rate", f"core:{n}", limit=Limit("GB/s", wide, low=1.0)) for n in range(200)]
+    dues = [
+        journals.due("rate", f"core:{n}", limit=Limit("GB/s", wide, low=1.0)) for n in range(200)
+    ]
     check = journals.check("cpu.gemm", *dues)
     low = {("rate", f"core:{n}"): 0.0 for n in range(200)}
     (result,) = cases(rendered(journals.bodies(journals.plan(check), low)))["cpu.gemm"].result
@@ -107,7 +128,9 @@ def test_a_text_of_many_bytes_a_letter_is_cut_by_bytes() -> None:
 def test_a_check_that_ran_a_program_without_end_tells_the_last_ones() -> None:
     bodies = journals.bodies(journals.plan())
     runs = [ToolRan("link.copy", ("tool", str(n)), 0, 1.0) for n in range(junit.MOST_RAN + 3)]
-    lines = (cases(rendered([*bodies[:-1], *runs, bodies[-1]]))["link.copy"].system_out or "").splitlines()
+    lines = (
+        cases(rendered([*bodies[:-1], *runs, bodies[-1]]))["link.copy"].system_out or ""
+    ).splitlines()
     assert "ran 3 more programs before these" in lines
     assert lines[-1] == f"ran tool {junit.MOST_RAN + 2} (exit 0, 1.0 s)"
     assert "ran tool 2 (exit 0, 1.0 s)" not in lines
@@ -118,7 +141,10 @@ def test_gitlab_finds_the_first_log_of_every_failure(everything_fails: bytes) ->
     for name, case in cases(everything_fails).items():
         first = re.search(r"\[\[ATTACHMENT\|([^\[\]|]+?)\]\]", case.system_out or "")
         assert (first is None) == (name == junit.RUN)
-        assert first is None or first[1] == f"/runs/run-1/logs/{name.replace('[', '-').replace(']', '-')}-0.log"
+        assert (
+            first is None
+            or first[1] == f"/runs/run-1/logs/{name.replace('[', '-').replace(']', '-')}-0.log"
+        )
 
 
 # --- what each reader makes of a small run with every outcome ---
@@ -129,21 +155,29 @@ def mixed() -> list[etree._Element]:
     return list(etree.fromstring(junit.render(*samples.mixed())).iter("testcase"))
 
 
-def test_gitlab_shows_the_subject_as_suite_and_the_teaching_as_output(mixed: list[etree._Element]) -> None:
+def test_gitlab_shows_the_subject_as_suite_and_the_teaching_as_output(
+    mixed: list[etree._Element],
+) -> None:
     """It takes classname, name, the content of the result (never its message), and of a failure the first attachment."""
     shown = {(case.get("classname"), case.get("name")) for case in mixed}
     assert len(shown) == len(mixed)
     assert ("rigproof.gpu", "gpu.present") in shown
     (failure,) = mixed[0].iter("failure")
-    assert (failure.text or "").startswith("gpu_count on machine: measured 0, limit = 1; basis: declared\n")
+    assert (failure.text or "").startswith(
+        "gpu_count on machine: measured 0, limit = 1; basis: declared\n"
+    )
     assert "\nlikely cause 1: " in (failure.text or "")
     assert "\nnext: " in (failure.text or "")
 
 
-def test_github_actions_show_one_group_a_subject_and_one_line_as_message(mixed: list[etree._Element]) -> None:
+def test_github_actions_show_one_group_a_subject_and_one_line_as_message(
+    mixed: list[etree._Element],
+) -> None:
     """They group by classname or by suite; the message is the annotation's text, the content its details."""
     for case in mixed:
-        assert case.get("classname") != case.getparent().get("name"), "one that is the suite's own would lose its group"
+        assert case.get("classname") != case.getparent().get("name"), (
+            "one that is the suite's own would lose its group"
+        )
         for result in case.iter("failure", "error", "skipped"):
             message = result.get("message", "")
             assert message == (result.text or "").split("\n")[0]

@@ -44,7 +44,9 @@ def test_what_is_asked_for_goes_before_the_locale() -> None:
 
 @each("given", ["de", "zh-TW", "", "zh_CN.UTF-8", "../en"])
 def test_an_unknown_language_names_those_there_are(given: str) -> None:
-    with pytest.raises(UnknownLanguage, match=r"there is no such language; there are en and zh-CN$"):
+    with pytest.raises(
+        UnknownLanguage, match=r"there is no such language; there are en and zh-CN$"
+    ):
         languages.choose(given, {})
 
 
@@ -80,17 +82,29 @@ def literals_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         if name.lstrip("_") in ("language", "") and (name or isinstance(node.func, ast.Name)):
-            parts = ast.walk(node.args[0]) if isinstance(node.args[0], ast.IfExp) else [node.args[0]]
-            yield from (part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+            parts = (
+                ast.walk(node.args[0]) if isinstance(node.args[0], ast.IfExp) else [node.args[0]]
+            )
+            yield from (
+                part.value
+                for part in parts
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
 
 
 def literals_in(path: Path) -> Iterator[str]:
     """The same of a template."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     for call in environment.parse(path.read_text(encoding="utf-8")).find_all(jinja2.nodes.Call):
-        if isinstance(call.node, jinja2.nodes.Name) and call.node.name in ("_", "language") and call.args:
+        if (
+            isinstance(call.node, jinja2.nodes.Name)
+            and call.node.name in ("_", "language")
+            and call.args
+        ):
             for part in [call.args[0], *call.args[0].find_all(jinja2.nodes.Const)]:
                 if isinstance(part, jinja2.nodes.Const) and isinstance(part.value, str):
                     yield part.value
@@ -100,19 +114,33 @@ def tables_in(path: Path) -> Iterator[str]:
     """Sentences that a module keeps in a constant whose name says so: `_WORDS = {...}` holds what is given to a Language later."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
         )
-        if any(isinstance(target, ast.Name) and target.id.strip("_").endswith("WORDS") for target in targets):
+        if any(
+            isinstance(target, ast.Name) and target.id.strip("_").endswith("WORDS")
+            for target in targets
+        ):
             assert isinstance(node, ast.Assign | ast.AnnAssign)
             value = node.value
             parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-            yield from (part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+            yield from (
+                part.value
+                for part in parts
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
 
 
 def modules() -> list[Path]:
     """Those that speak to a reader in the reader's language."""
     folders = (PACKAGE / name for name in ("reports", "cli", "notify/schedule"))
-    return [*(path for folder in folders for path in folder.rglob("*.py")), PACKAGE / "run/outputs.py"]
+    return [
+        *(path for folder in folders for path in folder.rglob("*.py")),
+        PACKAGE / "run/outputs.py",
+    ]
 
 
 @functools.cache
@@ -132,16 +160,22 @@ def test_the_sentences_are_found() -> None:
 def test_every_sentence_has_its_chinese() -> None:
     missing = sorted(said() - set(CHINESE.words) - set(CHINESE.titles))
     ready = "\n".join(f'{json.dumps(text, ensure_ascii=False)} = ""' for text in missing)
-    assert not missing, f"missing in [words] of fixtures/causes/zh-CN.toml, ready to paste:\n{ready}"
+    assert not missing, (
+        f"missing in [words] of fixtures/causes/zh-CN.toml, ready to paste:\n{ready}"
+    )
 
 
 def test_no_sentence_is_left_over() -> None:
     """A word of a table that is handed to a Language later counts as said, wherever it stands."""
-    nodes = (node for path in modules() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = (
+        node for path in modules() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
     anywhere = {node.value for node in nodes if isinstance(node, ast.Constant)}
     unused = sorted(set(CHINESE.words) - said() - anywhere)
     listed = "\n".join(unused)
-    assert not unused, f"nobody says these any more; take them out of [words] of fixtures/causes/zh-CN.toml:\n{listed}"
+    assert not unused, (
+        f"nobody says these any more; take them out of [words] of fixtures/causes/zh-CN.toml:\n{listed}"
+    )
 
 
 @each("name", ["words", "titles", "events", "profiles"])
@@ -158,14 +192,21 @@ def test_every_check_has_its_title() -> None:
 
 def test_every_profile_is_told_of() -> None:
     profiles = tomllib.loads(resources.locate("profiles.toml").read_text(encoding="utf-8")).values()
-    assert set(CHINESE.profiles) == {text for one in profiles for text in (one["summary"], *one["cannot_detect"])}
+    assert set(CHINESE.profiles) == {
+        text for one in profiles for text in (one["summary"], *one["cannot_detect"])
+    }
 
 
 def sentences_of(path: Path) -> Iterator[str]:
     """The whole sentences that a module writes out, its docstrings and patterns aside."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    aside |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    aside |= {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     for node in ast.walk(tree):
         text = node.value if isinstance(node, ast.Constant) and id(node) not in aside else None
         if isinstance(text, str) and re.fullmatch(r"[A-Z]\S* .*\.", text):
@@ -175,7 +216,9 @@ def sentences_of(path: Path) -> Iterator[str]:
 def test_every_event_has_its_meaning_and_what_it_asks_for() -> None:
     tables = [*table("xid")["xid"].values(), *table("kernel")["message"]]
     told = {entry[key] for entry in tables for key in ("meaning", "action")}
-    told |= {entry["meaning"] for entry in (*table("sxid")["class"], *table("sxid")["sxid"].values())}
+    told |= {
+        entry["meaning"] for entry in (*table("sxid")["class"], *table("sxid")["sxid"].values())
+    }
     told |= set(table("sxid")["action"].values())
     modules = [
         *(PACKAGE / "observe").glob("*_events.py"),
@@ -188,7 +231,10 @@ def test_every_event_has_its_meaning_and_what_it_asks_for() -> None:
 
 def test_the_same_entries_with_the_same_commands() -> None:
     english = languages.catalogue("en")
-    for mine, theirs in ((CHINESE.measurements, english.measurements), (CHINESE.by_event, english.by_event)):
+    for mine, theirs in (
+        (CHINESE.measurements, english.measurements),
+        (CHINESE.by_event, english.by_event),
+    ):
         assert mine.keys() == theirs.keys()
         for name, one in mine.items():
             other = theirs[name]
@@ -199,7 +245,9 @@ def test_the_same_entries_with_the_same_commands() -> None:
 
 def test_chinese_is_chinese() -> None:
     """Every text of the entries that is more than a line of a command has Chinese in it."""
-    for one in {id(one): one for one in (*CHINESE.measurements.values(), *CHINESE.by_event.values())}.values():
+    for one in {
+        id(one): one for one in (*CHINESE.measurements.values(), *CHINESE.by_event.values())
+    }.values():
         for text in (
             one.symptom,
             one.shows,

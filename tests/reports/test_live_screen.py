@@ -32,7 +32,12 @@ def forks() -> Iterator[Forks]:
 
 
 def seat(
-    forks: Forks, gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 60.0
+    forks: Forks,
+    gpus: int,
+    columns: int,
+    lines: int,
+    environ: dict[str, str] | None = None,
+    hold_s: float = 60.0,
 ) -> Seat:
     return Seat(forks, "played:play", (gpus, hold_s), columns, lines, {**PLAIN, **(environ or {})})
 
@@ -44,7 +49,11 @@ def joined(lines: list[str]) -> str:
 def in_the_burn(lines: list[str]) -> bool:
     """The view is there, with all that was told so far."""
     text = joined(lines)
-    return "together.burn" in text and ("gpu1   " in text or "errors: 1 (gpu1)" in text) and "1 failed" in text
+    return (
+        "together.burn" in text
+        and ("gpu1   " in text or "errors: 1 (gpu1)" in text)
+        and "1 failed" in text
+    )
 
 
 def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
@@ -57,14 +66,18 @@ def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
     told = [line for line in lines if line]
     assert told[-1] == CLOSING
     assert found.screen.cursor.x == 0
-    assert not [line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)]
+    assert not [
+        line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)
+    ]
 
 
 WINDOWS = [(2, 80, 24), (2, 120, 40), (8, 80, 24), (2, 40, 10), (8, 120, 40), (8, 40, 10)]
 
 
 @each("gpus, columns, lines", some(WINDOWS, 2))
-def test_the_view_fits_its_window_and_leaves_it_clean(forks: Forks, gpus: int, columns: int, lines: int) -> None:
+def test_the_view_fits_its_window_and_leaves_it_clean(
+    forks: Forks, gpus: int, columns: int, lines: int
+) -> None:
     found = seat(forks, gpus, columns, lines)
     text = joined(found.until(in_the_burn, "the view"))
     assert "about 5 min left" in text

@@ -9,14 +9,19 @@ from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
     "disks": [{"name": "nvme0n1", "serial": "D1"}, {"name": "sda", "serial": None}],
-    "links": [{"name": "eth0", "pci_address": "0000:05:00.0"}, {"name": "eth1", "pci_address": None}],
+    "links": [
+        {"name": "eth0", "pci_address": "0000:05:00.0"},
+        {"name": "eth1", "pci_address": None},
+    ],
     "pci": [
         {"address": "0000:01:00.0", "is_display": True, "is_virtual_function": False},
         {"address": "0000:01:00.1", "is_display": False, "is_virtual_function": False},
         {"address": "0000:02:00.0", "is_display": True, "is_virtual_function": True},
         {"address": "0000:81:00.0", "is_display": True, "is_virtual_function": False, "slot": "7"},
     ],
-    "nvml": {"devices": [{"index": 0, "uuid": "GPU-9", "serial": "77", "pci_address": "0000:81:00.0"}]},
+    "nvml": {
+        "devices": [{"index": 0, "uuid": "GPU-9", "serial": "77", "pci_address": "0000:81:00.0"}]
+    },
 }
 
 
@@ -34,7 +39,10 @@ def test_each_component_has_its_place() -> None:
 
 
 def test_what_was_not_read_is_not_known() -> None:
-    unread = {"memory": {"dimms": None}, "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}]}
+    unread = {
+        "memory": {"dimms": None},
+        "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}],
+    }
     for inventory in ({}, unread):
         found = find_locations(samples.journal([Observed(inventory)]))
         assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Location()] * 3

@@ -55,14 +55,20 @@ def test_hostile_inventory_is_inert() -> None:
         "nvml": {
             "devices": [
                 {
-                    **dict.fromkeys(("uuid", "name", "pci_address", "serial", "vbios", "error"), HOSTILE[0]),
+                    **dict.fromkeys(
+                        ("uuid", "name", "pci_address", "serial", "vbios", "error"), HOSTILE[0]
+                    ),
                     **{"index": 0, "memory_bytes": 1, "traits": {}, "links": []},
                 }
             ]
         },
-        "board": dict.fromkeys(("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"), HOSTILE[0]),
+        "board": dict.fromkeys(
+            ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"), HOSTILE[0]
+        ),
     }
-    shown = render.render(verdict, samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])]))
+    shown = render.render(
+        verdict, samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])])
+    )
     assert_inert(shown)
     assert "alert(1)" in words(page(shown))
 
@@ -139,7 +145,14 @@ def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
     made = journals.plan()
     ran = [
         ToolRan("link.copy", ("tool",), 0, 1.0, log)
-        for log in ("logs/a-1.log", "logs/b[c] d.log", "../logs/x", "/etc/passwd", "logs/../../x", "http://x/logs/y")
+        for log in (
+            "logs/a-1.log",
+            "logs/b[c] d.log",
+            "../logs/x",
+            "/etc/passwd",
+            "logs/../../x",
+            "http://x/logs/y",
+        )
     ]
     found = samples.journal([*journals.bodies(made), *ran])
     tree = page(render.render(fold(found.entries), found))
@@ -165,13 +178,19 @@ def test_a_reader_without_eyes_finds_the_way() -> None:
         assert set(element.get("aria-labelledby", "").split()) <= names
         assert not element.get("href", "").startswith("#") or element.get("href")[1:] in names
     for picture in tree.iter("svg"):
-        told = picture.get("aria-hidden") == "true" or picture.get("aria-label") or picture.get("aria-labelledby")
+        told = (
+            picture.get("aria-hidden") == "true"
+            or picture.get("aria-label")
+            or picture.get("aria-labelledby")
+        )
         assert told
 
 
 def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
     verdict, found = samples.mixed()
-    language = Language("en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"})
+    language = Language(
+        "en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"}
+    )
     tree = page(render.render(verdict, samples.seen(found), language=language))
     assert tree.get("lang") == language.code
     assert tree.get_element_by_id("failed").text == "WHAT FAILED IN OTHER WORDS"
@@ -224,8 +243,13 @@ def test_a_page_without_an_inventory_is_a_page() -> None:
 
 def test_nothing_may_be_run_or_fetched() -> None:
     verdict, found = samples.passing()
-    (policy,) = page(render.render(verdict, found)).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    (policy,) = page(render.render(verdict, found)).xpath(
+        "//meta[@http-equiv='Content-Security-Policy']/@content"
+    )
+    assert (
+        policy
+        == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    )
 
 
 def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> None:
@@ -245,7 +269,9 @@ def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> No
 def _rgb(colour: str) -> float:
     """Relative luminance, as WCAG 2 reckons it."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -253,14 +279,23 @@ def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
     verdict, found = samples.passing()
     style = page(render.render(verdict, found)).findtext(".//style")
     themes = [
-        dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block)) for block in re.findall(r":root \{[^}]*\}", style)
+        dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block))
+        for block in re.findall(r":root \{[^}]*\}", style)
     ]
     assert len(themes) == 2
     for theme in themes:
         behind = [
-            *((one, ground) for one in ("fg", "soft", "pass", "fail", "unjudged", "link") for ground in ("bg", "card"))
+            *(
+                (one, ground)
+                for one in ("fg", "soft", "pass", "fail", "unjudged", "link")
+                for ground in ("bg", "card")
+            )
         ]
-        behind += [("weak", f"h{level}") for level in range(4)] + [("strong", "h4"), ("strong", "h5"), ("fg", "code")]
+        behind += [("weak", f"h{level}") for level in range(4)] + [
+            ("strong", "h4"),
+            ("strong", "h5"),
+            ("fg", "code"),
+        ]
         for text, ground in behind:
             light, dark = sorted((_rgb(theme[text]), _rgb(theme[ground])), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
@@ -268,7 +303,10 @@ def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
 
 def test_a_page_of_a_large_machine_stays_small() -> None:
     made = journals.plan(
-        *(journals.check(f"cpu.c{n}", *(journals.due("rate", f"core:{k}") for k in range(200))) for n in range(10))
+        *(
+            journals.check(f"cpu.c{n}", *(journals.due("rate", f"core:{k}") for k in range(200)))
+            for n in range(10)
+        )
     )
     found = samples.journal(journals.bodies(made))
     assert len(render.render(fold(found.entries), found)) < 800_000

@@ -47,7 +47,12 @@ document.querySelector("iframe").onload = event => {{
 
 def browser() -> str:
     found = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+        (
+            path
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (path := shutil.which(name))
+        ),
+        None,
     )
     assert found, "no Chromium is installed: `apt-get install chromium`"
     return found
@@ -64,10 +69,19 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
         "--allow-file-access-from-files",
         "--dump-dom",
     ]
-    argv += ["--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", f"--user-data-dir={folder / 'profile'}"]
+    argv += [
+        "--enable-logging=stderr",
+        "--v=0",
+        "--virtual-time-budget=20000",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
     argv += ["--no-sandbox"] if os.geteuid() == 0 else []
     done = subprocess.run(
-        [*argv, (folder / "probe.html").as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*argv, (folder / "probe.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     told = re.search(r"<pre>(.+?)</pre>", done.stdout, re.DOTALL)
     assert told, done.stderr[-2000:]
@@ -76,7 +90,9 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
 
 
 @each("name", sample_runs.NAMES)
-def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: str, tmp_path: Path) -> None:
+def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(
+    name: str, tmp_path: Path
+) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
     verdict = outputs.write(folder)
     for width in (PHONE, DESK):
@@ -89,11 +105,19 @@ def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: st
         assert (found["acting"], found["handlers"]) == (0, 0)
 
 
-@pytest.mark.parametrize("text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"])
+@pytest.mark.parametrize(
+    "text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"]
+)
 def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> None:
     found = samples.journal(hostile.attack(text))
-    looks = [look for entry in found.entries if (look := journal_samples.sample_from_entry(entry)) is not None]
-    (tmp_path / "report.html").write_text(render.render(fold(found.entries), found, looks), encoding="utf-8")
+    looks = [
+        look
+        for entry in found.entries
+        if (look := journal_samples.sample_from_entry(entry)) is not None
+    ]
+    (tmp_path / "report.html").write_text(
+        render.render(fold(found.entries), found, looks), encoding="utf-8"
+    )
     told, console = seen(tmp_path, PHONE)
     assert console == []
     assert (told["acting"], told["handlers"]) == (0, 0)
@@ -103,7 +127,9 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
 
 @each("width", [PHONE, DESK])
 @each("text", [None, hostile.EVERYTHING, "x" * 5_000])
-def test_a_page_of_nights_fits_and_says_nothing(text: str | None, width: int, tmp_path: Path) -> None:
+def test_a_page_of_nights_fits_and_says_nothing(
+    text: str | None, width: int, tmp_path: Path
+) -> None:
     made = trend_reports.machine(("fedc9876",)) if text is None else trend_reports.hostile(text)
     (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")
     found, console = seen(tmp_path, width)

@@ -38,7 +38,9 @@ def test_what_changed_most_then_a_plot_for_each() -> None:
     shown = page(nights.render(trend_reports.machine()))
     assert "machine 0123abcd: 40 nights recorded" in words(shown.find(".//header"))
     (table,) = shown.iter("table")
-    assert [words(row) for row in table.iter("tr")][1] == "copy_h2d gpu0 GB/s 23 50 0.1 46.2 ↓ 1 -8.0 %"
+    assert [words(row) for row in table.iter("tr")][
+        1
+    ] == "copy_h2d gpu0 GB/s 23 50 0.1 46.2 ↓ 1 -8.0 %"
     figures = list(shown.iter("figure"))
     assert [words(figure.find("figcaption")) for figure in figures] == [
         "copy_h2d gpu0 GPU-a",
@@ -82,7 +84,10 @@ def test_hostile_text_is_inert(text: str) -> None:
 
 def test_another_language() -> None:
     shown = page(
-        nights.render(trend_reports.machine(), Language("xx", {"Nights of a machine": "Nächte einer Maschine"}))
+        nights.render(
+            trend_reports.machine(),
+            Language("xx", {"Nights of a machine": "Nächte einer Maschine"}),
+        )
     )
     assert shown.get("lang") == "xx"
     assert words(shown.find(".//h1")) == "Nächte einer Maschine"
@@ -96,10 +101,15 @@ def test_no_nights_at_all() -> None:
 
 
 def drawn(
-    values: dict[int, float], count: int = trend_reports.NIGHTS, born: float | None = None, since: int = 9999
+    values: dict[int, float],
+    count: int = trend_reports.NIGHTS,
+    born: float | None = None,
+    since: int = 9999,
 ) -> trends.TrendPlot:
     made = trend_reports.course("m", "gpu0", values, since=since)
-    row = trend.row(made, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS, baseline=born)
+    row = trend.row(
+        made, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS, baseline=born
+    )
     return trends.draw(row, {f"run-{number}": number for number in range(count)})
 
 
@@ -138,7 +148,8 @@ def test_many_nights_share_their_places() -> None:
 def counted(*values: float, outside: int = -1, held: bool = True) -> TrendReport:
     """A machine with one count by night."""
     points = tuple(
-        TrendPoint(f"run-{n}", 20454.0 + n, value, None, n == outside, False, held, 1) for n, value in enumerate(values)
+        TrendPoint(f"run-{n}", 20454.0 + n, value, None, n == outside, False, held, 1)
+        for n, value in enumerate(values)
     )
     course = TrendSeries("gpu.identity", "gpu_sm_count", "gpu0", "count", "GPU-a", points)
     row = trend.row(course, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS)

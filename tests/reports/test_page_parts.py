@@ -33,8 +33,12 @@ from selftest import journals_made
 FLOOR = Limit("GB/s", "a basis", low=100.0)
 
 
-def judged(component: str, value: float | None, limit: Limit | None = FLOOR, kind: str | None = None) -> Judgement:
-    due = Due("copy", component, "GB/s", limit, "class default", None if limit else "no limit can be")
+def judged(
+    component: str, value: float | None, limit: Limit | None = FLOOR, kind: str | None = None
+) -> Judgement:
+    due = Due(
+        "copy", component, "GB/s", limit, "class default", None if limit else "no limit can be"
+    )
     findings = (Finding(kind, "link.copy", "said"),) if kind else ()  # type: ignore[arg-type]  # one of its kinds
     return Judgement(due, value, None, None, findings)
 
@@ -59,9 +63,21 @@ def test_pairs_are_a_matrix_coloured_by_their_share_of_the_largest() -> None:
     )
     assert found is not None
     assert found.head == ("gpu0", "gpu1", "gpu2", "gpu10")
-    cells = {(row, column): cell for row, line in found.rows for column, cell in zip(found.head, line, strict=True)}
-    assert (cells["gpu0", "gpu1"].text, cells["gpu0", "gpu1"].level, cells["gpu0", "gpu1"].bad) == ("400", 5, False)
-    assert (cells["gpu1", "gpu0"].text, cells["gpu1", "gpu0"].level, cells["gpu1", "gpu0"].bad) == ("90", 1, True)
+    cells = {
+        (row, column): cell
+        for row, line in found.rows
+        for column, cell in zip(found.head, line, strict=True)
+    }
+    assert (cells["gpu0", "gpu1"].text, cells["gpu0", "gpu1"].level, cells["gpu0", "gpu1"].bad) == (
+        "400",
+        5,
+        False,
+    )
+    assert (cells["gpu1", "gpu0"].text, cells["gpu1", "gpu0"].level, cells["gpu1", "gpu0"].bad) == (
+        "90",
+        1,
+        True,
+    )
     assert (cells["gpu2", "gpu10"].text, cells["gpu2", "gpu10"].bad) == ("-", True)
     assert (cells["gpu0", "gpu0"].text, cells["gpu2", "gpu0"].text) == ("", "-")
 
@@ -74,7 +90,12 @@ def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
 def test_fewer_nvlinks_than_others_have_stand_out() -> None:
     found = heat.way_matrix(observed("8xh200-dead-link").matrix)
     assert found is not None
-    bad = {(row, column) for row, line in found.rows for column, cell in zip(found.head, line, strict=True) if cell.bad}
+    bad = {
+        (row, column)
+        for row, line in found.rows
+        for column, cell in zip(found.head, line, strict=True)
+        if cell.bad
+    }
     assert len(bad) == 14
     assert all("gpu5" in pair for pair in bad)
     sound = heat.way_matrix(observed("8xh200").matrix)
@@ -89,14 +110,19 @@ def test_fewer_nvlinks_than_others_have_stand_out() -> None:
 def group(*siblings: Judgement, known: peaks.Peaks | None = None) -> bars.Group:
     check = journals.check("link.copy", *(one.due for one in siblings))
     verdict = fold(journals.entries(journals.bodies(journals.plan(check))))
-    (found,) = bars.groups(replace(verdict.checks[0], judged=siblings), known or {}, frozenset(), ENGLISH)
+    (found,) = bars.groups(
+        replace(verdict.checks[0], judged=siblings), known or {}, frozenset(), ENGLISH
+    )
     return found
 
 
 def test_siblings_share_a_scale_that_holds_value_limit_and_peak() -> None:
     known = {("copy", gpu): peaks.Peak(200.0, "sheet") for gpu in ("gpu0", "gpu1")}
     found = group(judged("gpu0", 150.0), judged("gpu1", 50.0, kind="fail"), known=known)
-    assert [row.bar for row in found.rows] == [bars.Bar(75.0, 50.0, None, 100.0), bars.Bar(25.0, 50.0, None, 100.0)]
+    assert [row.bar for row in found.rows] == [
+        bars.Bar(75.0, 50.0, None, 100.0),
+        bars.Bar(25.0, 50.0, None, 100.0),
+    ]
     assert [row.mark for row in found.rows] == ["", "fail"]
     assert (found.limit, found.peak) == (">= 100 GB/s", peaks.Peak(200.0, "sheet"))
     assert found.bases == (("", "a basis (class default)"),)
@@ -121,7 +147,12 @@ def test_siblings_that_say_the_same_are_one_row_and_limits_of_their_own_are_told
     own = group(judged("gpu0", 150.0), judged("gpu1", 150.0, Limit("GB/s", "another", low=10.0)))
     assert (own.limit, [row.limit for row in own.rows]) == (None, [">= 100 GB/s", ">= 10 GB/s"])
     assert own.bases == (("gpu0", "a basis (class default)"), ("gpu1", "another (class default)"))
-    alike = group(*(judged(f"gpu{n}", 150.0, Limit("GB/s", f"declared for gpu{n}", low=1.0)) for n in range(3)))
+    alike = group(
+        *(
+            judged(f"gpu{n}", 150.0, Limit("GB/s", f"declared for gpu{n}", low=1.0))
+            for n in range(3)
+        )
+    )
     assert alike.bases == (("", "declared for gpu0 (class default); and so for the others"),)
 
 
@@ -155,7 +186,12 @@ def test_the_picture_shows_switches_nodes_and_a_rail_of_nvlinks() -> None:
     found = topology.picture(seen.inventory, seen.matrix, ENGLISH)
     assert found is not None
     kinds = [box.kind for box in found.boxes]
-    assert (kinds.count("node"), kinds.count("bridge"), kinds.count("gpu"), kinds.count("card")) == (2, 4, 8, 5)
+    assert (
+        kinds.count("node"),
+        kinds.count("bridge"),
+        kinds.count("gpu"),
+        kinds.count("card"),
+    ) == (2, 4, 8, 5)
     assert [wire.text for wire in found.wires if wire.kind == "short"] == ["17"]
     assert [wire.text for wire in found.wires if wire.kind == "nvlink"] == ["NVLink", *["18"] * 7]
     assert "gpu5 at 0000:06:00.0 on processor, NUMA node 1, PCIe switch 0000:31:00.0" in found.told
@@ -177,7 +213,9 @@ def test_a_bridge_of_two_is_an_arc_and_a_machine_without_gpus_has_no_picture() -
 
 def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
     *bodies, end = journals.bodies(journals.plan())
-    closed = run_log.interruption(journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")]))
+    closed = run_log.interruption(
+        journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")])
+    )
     assert closed is not None
     assert closed.detail == "restarted"
     assert run_log.interruption(journals.entries([*bodies, end])) is None
@@ -199,7 +237,9 @@ def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
 
 
 def shown(verdict: Verdict, found: reader.Journal, *kinds: str) -> list[cards.FindingCard]:
-    return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), find_locations(found), ENGLISH))
+    return list(
+        cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), find_locations(found), ENGLISH)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +272,9 @@ def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: P
     told = shown(fold(found.entries), found, "error", "skip")
     never = next(card for card in told if card.texts == ("never ran",))
     assert len(never.checks) > 3
-    assert [card.checks for card in told if card.texts == ("did not finish",)] == [("together.burn",)]
+    assert [card.checks for card in told if card.texts == ("did not finish",)] == [
+        ("together.burn",)
+    ]
 
 
 @each(
@@ -246,7 +288,9 @@ def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: P
         (Limit("GB/s", "b", low=100.0), 100.0, None),
     ],
 )
-def test_a_margin_is_told_in_the_unit_and_as_a_share(limit: Limit, value: float, told: str | None) -> None:
+def test_a_margin_is_told_in_the_unit_and_as_a_share(
+    limit: Limit, value: float, told: str | None
+) -> None:
     assert cards.margin(limit, value, ENGLISH) == told
 
 
@@ -267,8 +311,12 @@ def words(element: lxml_html.HtmlElement) -> str:
 
 def test_a_restart_is_told_where_the_lines_end(tmp_path: Path) -> None:
     tree = page("reboot", tmp_path)
-    assert "The run broke off. the machine was restarted before it came to its end" in words(tree.find("body/header"))
-    assert "The lines end where the machine was restarted." in words(tree.get_element_by_id("telemetry").getparent())
+    assert "The run broke off. the machine was restarted before it came to its end" in words(
+        tree.find("body/header")
+    )
+    assert "The lines end where the machine was restarted." in words(
+        tree.get_element_by_id("telemetry").getparent()
+    )
     assert len(tree.find_class("end")) == 2 * 3
     assert "xid 94" in words(tree.get_element_by_id("events").getparent())
 
@@ -276,7 +324,11 @@ def test_a_restart_is_told_where_the_lines_end(tmp_path: Path) -> None:
 def test_the_recorded_h200_is_shown_with_its_telemetry_tables_and_logs(tmp_path: Path) -> None:
     tree = page("h200", tmp_path)
     (figure,) = tree.iter("figure")
-    assert {words(one).partition(":")[0] for one in figure.find_class("what")} == {"temperature", "power", "clock"}
+    assert {words(one).partition(":")[0] for one in figure.find_class("what")} == {
+        "temperature",
+        "power",
+        "clock",
+    }
     assert "peak 989.4 TFLOP/s, sheet of H200 SXM 141GB" in words(tree)
     assert "bf16 TFLOP/s" in words(tree.get_element_by_id("tables").getparent())
     assert "logs/compute.gemm_alone-1.log" in tree.xpath("//a/@href")

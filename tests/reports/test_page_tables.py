@@ -7,10 +7,28 @@ from acceptance.reports.page import tables
 def test_formats_stand_side_by_side() -> None:
     found = tables.text_tables(
         [
-            Table("compute.gemm_alone", "gpu0", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.31234), (8192.0, 53.6))),
-            Table("compute.gemm_alone", "gpu0", "gemm_bf16", ("n", "TFLOP/s", "MFU"), ((8192.0, 814.0, 0.823),)),
+            Table(
+                "compute.gemm_alone",
+                "gpu0",
+                "gemm_f64",
+                ("n", "TFLOP/s"),
+                ((128.0, 0.31234), (8192.0, 53.6)),
+            ),
+            Table(
+                "compute.gemm_alone",
+                "gpu0",
+                "gemm_bf16",
+                ("n", "TFLOP/s", "MFU"),
+                ((8192.0, 814.0, 0.823),),
+            ),
             Table("compute.gemm_alone", "gpu1", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.3),)),
-            Table("compute.copies", "gpu0", "elementwise", ("elements", "GB/s"), ((65536.0, 134.0), ("L2", "none"))),
+            Table(
+                "compute.copies",
+                "gpu0",
+                "elementwise",
+                ("elements", "GB/s"),
+                ((65536.0, 134.0), ("L2", "none")),
+            ),
         ]
     )
     assert [table.title for table in found] == [
@@ -30,9 +48,19 @@ def test_what_holds_nothing_is_not_shown() -> None:
 
 def test_a_table_whose_rows_begin_alike_stands_by_itself_whole() -> None:
     laps = Table(
-        "together.burn", "gpu0", "burn_laps", ("lap", "format", "TFLOP/s"), ((0.0, "f64", 53.0), (0.0, "f32", 51.0))
+        "together.burn",
+        "gpu0",
+        "burn_laps",
+        ("lap", "format", "TFLOP/s"),
+        ((0.0, "f64", 53.0), (0.0, "f32", 51.0)),
     )
-    digests = Table("together.burn", "gpu0", "burn_digests", ("format", "result"), (("f64", "aa"), ("f64", "bb")))
+    digests = Table(
+        "together.burn",
+        "gpu0",
+        "burn_digests",
+        ("format", "result"),
+        (("f64", "aa"), ("f64", "bb")),
+    )
     unique = Table("together.burn", "gpu0", "other", ("format", "count"), (("f64", 1.0),))
     first, second, third = tables.text_tables([laps, digests, unique])
     assert first.title == "together.burn on gpu0: burn_laps"

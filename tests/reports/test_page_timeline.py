@@ -9,7 +9,9 @@ from acceptance.reports.page import curves, timeline
 from acceptance.reports.page.timeline import MAX_CELLS, Timeline, Track, stretches
 
 
-def look(boot_s: float, gpu: str | None = "gpu0", span_s: float = 0.0, **values: float) -> TimedSample:
+def look(
+    boot_s: float, gpu: str | None = "gpu0", span_s: float = 0.0, **values: float
+) -> TimedSample:
     return TimedSample(0, boot_s, GpuSample(GpuReadings(**values), span_s, component=gpu))
 
 
@@ -18,11 +20,17 @@ def track(looks: list[TimedSample], expected_s: float = 0.0) -> tuple[Timeline, 
     return found, found.tracks["gpu0"]
 
 
-@given(st.lists(st.floats(0.0, 900.0, width=32), min_size=1, max_size=300), st.floats(0.05, 400.0), st.floats(0.0, 5e4))
+@given(
+    st.lists(st.floats(0.0, 900.0, width=32), min_size=1, max_size=300),
+    st.floats(0.05, 400.0),
+    st.floats(0.0, 5e4),
+)
 def test_no_extreme_is_lost_and_the_number_of_cells_is_bounded(
     values: list[float], step_s: float, expected_s: float
 ) -> None:
-    found, one = track([look(100.0 + step_s * n, power_w=value) for n, value in enumerate(values)], expected_s)
+    found, one = track(
+        [look(100.0 + step_s * n, power_w=value) for n, value in enumerate(values)], expected_s
+    )
     cells = one.cells["power_w"]
     assert min(cell.least for cell in cells.values()) == min(values)
     assert max(cell.most for cell in cells.values()) == max(values)
@@ -40,20 +48,37 @@ def test_what_was_expected_saves_work_and_changes_nothing_else() -> None:
 
 
 def test_a_sample_of_a_span_stands_in_every_cell_that_it_tells_of() -> None:
-    body = GpuSample(GpuReadings(power_w=50.0), 10.0, GpuReadings(power_w=20.0), GpuReadings(power_w=90.0), "gpu0")
+    body = GpuSample(
+        GpuReadings(power_w=50.0),
+        10.0,
+        GpuReadings(power_w=20.0),
+        GpuReadings(power_w=90.0),
+        "gpu0",
+    )
     _, one = track([TimedSample(0, 110.0, body)], 400.0)
     assert set(one.cells["power_w"]) == set(range(11))
-    assert {(cell.least, cell.mean, cell.most) for cell in one.cells["power_w"].values()} == {(20.0, 50.0, 90.0)}
+    assert {(cell.least, cell.mean, cell.most) for cell in one.cells["power_w"].values()} == {
+        (20.0, 50.0, 90.0)
+    }
 
 
 def test_a_clock_held_back_for_a_moment_is_seen() -> None:
     looks = [
-        look(100.0 + n, power_w=1.0, reason_hw_thermal=float(n == 7), reason_sw_power_cap=float(n == 3))
+        look(
+            100.0 + n,
+            power_w=1.0,
+            reason_hw_thermal=float(n == 7),
+            reason_sw_power_cap=float(n == 3),
+        )
         for n in range(20)
     ]
     spans = [
         TimedSample(
-            0, 140.0, GpuSample(GpuReadings(power_w=1.0), 10.0, None, GpuReadings(reason_sw_thermal=1.0), "gpu0")
+            0,
+            140.0,
+            GpuSample(
+                GpuReadings(power_w=1.0), 10.0, None, GpuReadings(reason_sw_thermal=1.0), "gpu0"
+            ),
         )
     ]
     _, one = track([*looks, *spans], 400.0)
@@ -62,7 +87,9 @@ def test_a_clock_held_back_for_a_moment_is_seen() -> None:
 
 
 def test_samples_of_the_machine_itself_and_of_before_the_beginning_do_no_harm() -> None:
-    found = timeline.timeline(100.0, [look(150.0, None, power_w=1.0), look(90.0, "gpu1", power_w=5.0)])
+    found = timeline.timeline(
+        100.0, [look(150.0, None, power_w=1.0), look(90.0, "gpu1", power_w=5.0)]
+    )
     assert set(found.tracks) == {"gpu1"}
     assert set(found.tracks["gpu1"].cells["power_w"]) == {0}
 
@@ -70,13 +97,18 @@ def test_samples_of_the_machine_itself_and_of_before_the_beginning_do_no_harm() 
 def test_a_gap_is_a_gap() -> None:
     looks = [look(100.0 + 0.2 * n, power_w=100.0) for n in (*range(50), *range(100, 150))]
     found, one = track(looks)
-    assert [len(stretch) > 1 for stretch in stretches(one.cells["power_w"], found.width_s)] == [True, True]
+    assert [len(stretch) > 1 for stretch in stretches(one.cells["power_w"], found.width_s)] == [
+        True,
+        True,
+    ]
     (drawn,) = curves.curves(found)
     assert len(drawn.plots[0].lines) == 2
 
 
 def test_all_gpus_are_drawn_on_one_scale_with_their_extremes_told() -> None:
-    looks = [look(100.0 + n, f"gpu{n % 2}", power_w=100.0 + n, temperature_c=40.0) for n in range(40)]
+    looks = [
+        look(100.0 + n, f"gpu{n % 2}", power_w=100.0 + n, temperature_c=40.0) for n in range(40)
+    ]
     first, second = curves.curves(timeline.timeline(100.0, looks))
     assert [plot.metric for plot in first.plots] == ["temperature_c", "power_w"]
     power, other = first.plots[1], second.plots[1]
@@ -104,7 +136,11 @@ def test_the_phases_are_the_checks_that_ran_while_samples_were_taken() -> None:
         ("a.before", 0, 10.0, 90.0),
     ]
     phases = curves.phases(spans, found)
-    assert [(phase.check, phase.label) for phase in phases] == [("a.long", "1"), ("a.short", ""), ("a.open", "2")]
+    assert [(phase.check, phase.label) for phase in phases] == [
+        ("a.long", "1"),
+        ("a.short", ""),
+        ("a.open", "2"),
+    ]
     assert phases[0].left == 0.0
     assert sum(phase.width for phase in phases) == pytest.approx(99.5, abs=0.5)
     assert list(curves.curves(timeline.timeline(0.0, []))) == []

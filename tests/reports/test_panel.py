@@ -13,13 +13,17 @@ from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 
 
 def gauges(gpus: int) -> Gauges:
-    found = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+    found = Gauges(
+        [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+    )
     for body in played.live(gpus):
         found.entry(played.entry(body))
     return found
 
 
-def drawn(gpus: int, width: int, signs: Glyphs = UNICODE, language: Language = ENGLISH) -> list[str]:
+def drawn(
+    gpus: int, width: int, signs: Glyphs = UNICODE, language: Language = ENGLISH
+) -> list[str]:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
         console.print(panel.table(gauges(gpus).gauges(), width, language, signs))
@@ -59,7 +63,9 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_plain_signs_are_ascii() -> None:
     for width in (20, 80, 110):
         assert "\n".join(drawn(8, width, ASCII)).isascii()
-    text = panel.flow_lines(list(panel.summary_parts(gauges(8).gauges(), ENGLISH, ASCII)), 30, ASCII)
+    text = panel.flow_lines(
+        list(panel.summary_parts(gauges(8).gauges(), ENGLISH, ASCII)), 30, ASCII
+    )
     assert all(line.plain.isascii() for line in text)
 
 
@@ -73,14 +79,24 @@ def test_many_gpus_in_a_few_words() -> None:
         "too hot: gpu1, gpu3",
         "5548 W in all",
     ]
-    told = [part.plain for part in panel.summary_parts(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, UNICODE)]
+    told = [
+        part.plain
+        for part in panel.summary_parts(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, UNICODE)
+    ]
     assert told == ["2 GPUs", "no errors"], "what was not read is not told"
 
 
 def test_a_lost_gpu_is_said_first() -> None:
     found = gauges(3)
     lost = played.Event(
-        "gpu-lost", "fatal", "NVML says", "It is lost.", "Look.", "nvml", played.address(2), source="nvml"
+        "gpu-lost",
+        "fatal",
+        "NVML says",
+        "It is lost.",
+        "Look.",
+        "nvml",
+        played.address(2),
+        source="nvml",
     )
     found.entry(played.entry(lost))
     assert [part.plain for part in panel.summary_parts(found.gauges(), ENGLISH, UNICODE)][1:3] == [
@@ -98,7 +114,11 @@ def test_the_machine_itself() -> None:
 
 def test_parts_fill_lines_and_none_is_broken() -> None:
     parts = [Text(part) for part in ("one", "two", "three", "a part that is too long")]
-    assert [line.plain for line in panel.flow_lines(parts, 12, ASCII)] == ["one, two", "three", "a part th..."]
+    assert [line.plain for line in panel.flow_lines(parts, 12, ASCII)] == [
+        "one, two",
+        "three",
+        "a part th...",
+    ]
 
 
 @each("room, text", [(8, "a longer"), (7, "a l\u2026"[:3] + "ong\u2026"), (1, "\u2026"), (0, "")])
@@ -107,7 +127,11 @@ def test_what_is_cut_is_shown_to_be(room: int, text: str) -> None:
 
 
 def test_another_language() -> None:
-    words = {"held back by": "\u9650\u5236\u539f\u56e0", "too hot": "\u8fc7\u70ed", "temp": "\u6e29\u5ea6"}
+    words = {
+        "held back by": "\u9650\u5236\u539f\u56e0",
+        "too hot": "\u8fc7\u70ed",
+        "temp": "\u6e29\u5ea6",
+    }
     lines = drawn(2, 80, UNICODE, Language("zh-CN", words))
     assert "\u9650\u5236\u539f\u56e0" in lines[0]
     assert "\u8fc7\u70ed" in lines[2]

@@ -7,7 +7,9 @@ from acceptance.reports.progress import RunProgress
 
 def test_time_left_is_reckoned_from_the_plan_and_never_grows() -> None:
     now = 0.0
-    made = journals.plan(journals.check("a.one", seconds=100.0), journals.check("a.two", seconds=200.0))
+    made = journals.plan(
+        journals.check("a.one", seconds=100.0), journals.check("a.two", seconds=200.0)
+    )
     remaining = RunProgress(made, lambda: now)
     assert (remaining.check, remaining.time_left()) == (None, "about 5 min left")
     remaining.started("a.one")

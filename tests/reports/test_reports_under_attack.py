@@ -65,7 +65,11 @@ def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
 
 def page(bodies: Sequence[Body]) -> str:
     verdict, found = judged(bodies)
-    looks = [look for entry in found.entries if (look := journal_samples.sample_from_entry(entry)) is not None]
+    looks = [
+        look
+        for entry in found.entries
+        if (look := journal_samples.sample_from_entry(entry)) is not None
+    ]
     return render.render(verdict, found, looks, gpu_limits.sheets())
 
 
@@ -73,7 +77,9 @@ def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
     """All that a run prints: the plan, each record, and the closing block."""
     out = Watched() if watched else StringIO()
     environment = {"TERM": "xterm-256color", "COLUMNS": "100"}
-    terminal = Terminal(Console(file=out, highlight=False, _environ=environment, force_terminal=watched or None))
+    terminal = Terminal(
+        Console(file=out, highlight=False, _environ=environment, force_terminal=watched or None)
+    )
     verdict, found = judged(bodies)
     plan = next(body for body in bodies if isinstance(body, RunStarted)).plan
     seen = next(body for body in bodies if isinstance(body, Observed))
@@ -91,7 +97,10 @@ def elements(root: Any) -> Iterator[tuple[str, dict[str, str]]]:
     """A tree's elements in order, each with those of its attributes that hold no text from outside."""
     for element in root.iter():
         kept = ("class", "scope", "role", "tabindex", "type", "rowspan")
-        yield str(element.tag), {name: element.get(name) if name in kept else "" for name in element.attrib}
+        yield (
+            str(element.tag),
+            {name: element.get(name) if name in kept else "" for name in element.attrib},
+        )
 
 
 def assert_valid_junit(data: bytes, twin: bytes) -> None:
@@ -101,13 +110,20 @@ def assert_valid_junit(data: bytes, twin: bytes) -> None:
     assert not hostile.HARMFUL.search(data.decode("utf-8"))
     for element in root.iter():
         assert all(len(value) < 2_100 for value in element.attrib.values())
-        assert all(len(name) < 256 for name in (element.get("name", ""), element.get("classname", "")))
+        assert all(
+            len(name) < 256 for name in (element.get("name", ""), element.get("classname", ""))
+        )
     attached = re.findall(r"\[\[ATTACHMENT\|.*", "\n".join(root.itertext()))
-    assert all(re.fullmatch(r"\[\[ATTACHMENT\|/runs/run-1/((?!\]\]|\.\.).)*\]\]", line) for line in attached), attached
+    assert all(
+        re.fullmatch(r"\[\[ATTACHMENT\|/runs/run-1/((?!\]\]|\.\.).)*\]\]", line)
+        for line in attached
+    ), attached
 
 
 def assert_inert_page(text: str, twin: str) -> None:
-    assert list(elements(lxml_html.document_fromstring(text))) == list(elements(lxml_html.document_fromstring(twin)))
+    assert list(elements(lxml_html.document_fromstring(text))) == list(
+        elements(lxml_html.document_fromstring(twin))
+    )
     assert not hostile.HARMFUL.search(text)
     text.encode("utf-8")
 
@@ -135,7 +151,12 @@ def views(text: str, place: str | None) -> tuple[bytes, str, str, bytes]:
     """junit.xml, report.html, all that is printed, and verdict.json."""
     bodies = hostile.attack(text, place)
     verdict, found = judged(bodies)
-    return junit.render(verdict, found), page(bodies), on_screen(bodies), verdict_json.render(verdict, found)
+    return (
+        junit.render(verdict, found),
+        page(bodies),
+        on_screen(bodies),
+        verdict_json.render(verdict, found),
+    )
 
 
 twins = functools.lru_cache(maxsize=512)(views)
@@ -189,7 +210,12 @@ def test_megabytes_in_every_place_make_no_megabytes_of_report(flood: str) -> Non
     assert len(on_screen(bodies).encode()) < 1_000_000
 
 
-@each("place", some(["measured.note", "check-ended.message", "event.text", "note.text", "run-ended.detail"], 2))
+@each(
+    "place",
+    some(
+        ["measured.note", "check-ended.message", "event.text", "note.text", "run-ended.detail"], 2
+    ),
+)
 def test_megabytes_in_one_place_add_little(place: str) -> None:
     views: tuple[Callable[[Sequence[Body]], str | bytes], ...] = (
         lambda bodies: junit.render(*judged(bodies)),
@@ -210,7 +236,9 @@ def test_what_a_reader_can_see_survives() -> None:
     assert said in root.find(".//testcase[@name='the whole run']/failure").text
     assert said in "".join(lxml_html.document_fromstring(page(bodies)).itertext())
     assert f"UNJUDGED run: {said}\n" in on_screen(bodies)
-    assert said in {row["text"] for row in json.loads(verdict_json.render(*judged(bodies)))["unjudged"]}
+    assert said in {
+        row["text"] for row in json.loads(verdict_json.render(*judged(bodies)))["unjudged"]
+    }
 
 
 # Our own colours and those of the bar (rich keeps a style in the depth of the terminal it first drew it for), and what the moving line

@@ -23,7 +23,9 @@ from acceptance.cli.read import READERS
 from acceptance.observe import draft, inventory
 from acceptance.station.image import __main__ as image_main
 
-WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode("utf-8")  # as a file can hold it
+WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode(
+    "utf-8"
+)  # as a file can hold it
 # A file name holds no slash and no NUL, and at most 255 bytes.
 NAMES = [part.replace("/", "-").replace("\0", "") for part in hostile.FRAGMENTS]
 NAMES = [name for name in NAMES if name.strip(". ") and not re.search("[\ud800-\udfff]", name)]
@@ -31,7 +33,9 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Call:
     """Runs the command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -64,7 +68,9 @@ def test_a_hostile_folder_is_named_harmlessly(name: str, call: Call, tmp_path: P
     code, out, err = call("judge", f"no/{name}")
     assert (code, out) == (2, "")
     assert_one_sentence(err)
-    runs.write_segment(tmp_path / name / "journal.jsonl", hostile.run(), runs.machine_root(tmp_path / "root"))
+    runs.write_segment(
+        tmp_path / name / "journal.jsonl", hostile.run(), runs.machine_root(tmp_path / "root")
+    )
     code, out, err = call("report", f"./{name}")
     assert (code, err) == (1, "")
     assert_harmless(out)
@@ -72,7 +78,9 @@ def test_a_hostile_folder_is_named_harmlessly(name: str, call: Call, tmp_path: P
     assert not hostile.HARMFUL.search((tmp_path / name / "junit.xml").read_text())
 
 
-@pytest.mark.parametrize("text", some([WHOLE, *hostile.FLOODS.values()], 2), ids=lambda text: ascii(text[:6]))
+@pytest.mark.parametrize(
+    "text", some([WHOLE, *hostile.FLOODS.values()], 2), ids=lambda text: ascii(text[:6])
+)
 @pytest.mark.parametrize(
     "form",
     [
@@ -81,7 +89,9 @@ def test_a_hostile_folder_is_named_harmlessly(name: str, call: Call, tmp_path: P
         "schema = 1\nname = 'x'\n[[limit]]\nmeasurement = {}\nunit = {}\nbasis = 'b'\nlow = 1",
     ],
 )
-def test_an_error_quotes_a_machine_file_harmlessly(form: str, text: str, call: Call, tmp_path: Path) -> None:
+def test_an_error_quotes_a_machine_file_harmlessly(
+    form: str, text: str, call: Call, tmp_path: Path
+) -> None:
     quoted = json.dumps(text).replace("\x7f", "\\u007f") if text == WHOLE else f'"{text[:200_000]}"'
     if text == WHOLE:  # TOML writes what is beyond 16 bits in another way than JSON
         quoted = quoted.encode().decode("ascii")
@@ -138,7 +148,9 @@ class Bytes(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
-def test_the_inventory_is_printed_harmlessly(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_inventory_is_printed_harmlessly(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = {"links": [{"name": f"eth\udcff{hostile.EVERYTHING}"}], "name": "G\u015b\xae"}
     monkeypatch.setattr(inventory, "observe", lambda: found)
     monkeypatch.setattr(sys, "stdout", Bytes(encoding))
@@ -151,7 +163,9 @@ def test_the_inventory_is_printed_harmlessly(encoding: str, monkeypatch: pytest.
 def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "observe", lambda: None)
     monkeypatch.setattr(draft, "write", lambda found, path: None)
-    code, out, err = call("inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING))
+    code, out, err = call(
+        "inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING)
+    )
     assert (code, err) == (0, "")
     assert_harmless(out)
     assert out.count("\n") == 1
@@ -171,8 +185,14 @@ def test_what_a_build_prints_is_told_harmlessly(capsys: pytest.CaptureFixture[st
     ][: None if ALL else 1],
 )
 def test_a_locale_without_our_letters_gets_its_own(locale: dict[str, str], tmp_path: Path) -> None:
-    runs.write_segment(tmp_path / "journal.jsonl", hostile.attack(WHOLE), runs.machine_root(tmp_path / "root"))
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHON"))}
+    runs.write_segment(
+        tmp_path / "journal.jsonl", hostile.attack(WHOLE), runs.machine_root(tmp_path / "root")
+    )
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("LC_", "LANG", "PYTHON"))
+    }
     done = subprocess.run(
         [sys.executable, "-P", "-m", "acceptance", "judge", str(tmp_path)],
         env={**environment, **locale},

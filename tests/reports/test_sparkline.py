@@ -16,7 +16,10 @@ from acceptance.reports import sparkline
         ([5.0], "\u2584"),
         ([5.0, 5.0], "\u2584\u2584"),
         ([0.0, 1.0], "\u2581\u2588"),
-        ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"),
+        (
+            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+            "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588",
+        ),
         ([-1e308, 1e308], "\u2581\u2588"),
     ],
 )
@@ -29,8 +32,14 @@ def test_more_values_than_letters_are_taken_together_by_their_median() -> None:
     assert sparkline.line([1.0] * 1000 + [2.0] * 1000, 10, plain=True) == "_____@@@@@"
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60), st.integers(1, 40), st.booleans())
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60),
+    st.integers(1, 40),
+    st.booleans(),
+)
 def test_any_values_fit(values: list[float], width: int, plain: bool) -> None:
     found = sparkline.line(values, width, plain=plain)
     assert len(found) == min(len(values), width)
-    assert set(found) <= set("_.-=+*#@" if plain else "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588")
+    assert set(found) <= set(
+        "_.-=+*#@" if plain else "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
+    )

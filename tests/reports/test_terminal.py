@@ -46,7 +46,9 @@ def piped() -> tuple[Terminal, io.StringIO]:
 def watched(width: int) -> tuple[Terminal, io.StringIO]:
     out = Watched()
     environment = {"TERM": "xterm-256color", "COLUMNS": str(width)}
-    return Terminal(Console(file=out, highlight=False, width=width, _environ=environment, force_terminal=True)), out
+    return Terminal(
+        Console(file=out, highlight=False, width=width, _environ=environment, force_terminal=True)
+    ), out
 
 
 def shown(verdict: Verdict) -> list[str]:
@@ -58,7 +60,9 @@ def shown(verdict: Verdict) -> list[str]:
 def test_violations_first_the_verdict_last() -> None:
     verdict, _ = samples.mixed()
     lines = shown(verdict)
-    assert lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert (
+        lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
+    )
     assert lines[1:3] == ["    " + line for line in samples.LOOKED.splitlines()]
     labels = [line.strip().partition(":")[0] for line in lines[3:]]
     causes = [f"likely cause {number}" for number in range(1, 6)]
@@ -69,11 +73,18 @@ def test_violations_first_the_verdict_last() -> None:
     assert lines[16].startswith("    likely cause 1: its power broke off: ")
     assert "UNJUDGED cpu.burn: stress-ng was ended by signal 11" in lines
     assert "UNJUDGED cpu.last, kernel_log.during_run: never ran: stopped by SIGINT" in lines
-    assert [line for line in lines if line.startswith(("waived storage.health: ", "warning memory.bandwidth: "))]
+    assert [
+        line
+        for line in lines
+        if line.startswith(("waived storage.health: ", "warning memory.bandwidth: "))
+    ]
     assert "stale waiver, not needed in this run: bandwidth on memory: never needed" in lines
     assert "recorded without a limit: gemm (`rigproof plan` says why)" in lines
     assert lines[-2] == "/runs/run-1/report.html"
-    assert lines[-1] == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+    assert (
+        lines[-1]
+        == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+    )
 
 
 def test_neighbours_with_the_same_causes_get_them_once() -> None:
@@ -85,7 +96,9 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     verdict = samples.fold(found.entries)
     replays = "gpu_pcie_replays on gpu0 to gpu2"
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
-    told = [line.split(":")[0] for line in summary.finding_lines(verdict.of_kind("fail"), NO_LOCATIONS)]
+    told = [
+        line.split(":")[0] for line in summary.finding_lines(verdict.of_kind("fail"), NO_LOCATIONS)
+    ]
     assert [line for line in told if " on " in line or line == "next"] == [
         *heads,
         "next",
@@ -145,7 +158,10 @@ def test_a_check_is_one_line_with_its_first_figures() -> None:
     bodies.append(Measured(name, "total", "cpu", "GFLOP/s", 93.0))
     bodies.append(Measured(name, "wrong", "cpu", "count", 0.0))
     line = told(CheckStarted(name), *bodies, CheckEnded(name, "pass", "", 4.25))
-    assert line == "pass   cpu.gemm[f64]                  4.2 s  gemm 30 .. 32 GFLOP/s, total 93 GFLOP/s\n"
+    assert (
+        line
+        == "pass   cpu.gemm[f64]                  4.2 s  gemm 30 .. 32 GFLOP/s, total 93 GFLOP/s\n"
+    )
 
 
 def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
@@ -161,7 +177,9 @@ def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
 
 def test_a_check_that_measured_nothing_is_shown_as_a_skip() -> None:
     name = "storage.health"
-    line = told(CheckStarted(name), Skipped(name, "no rights", "a", "b"), CheckEnded(name, "pass", "", 0.1))
+    line = told(
+        CheckStarted(name), Skipped(name, "no rights", "a", "b"), CheckEnded(name, "pass", "", 0.1)
+    )
     assert line == "skip   storage.health                 0.1 s  no rights\n"
 
 
@@ -172,7 +190,16 @@ def test_the_kernel_speaks_at_once() -> None:
 
 @each("source, word", [("nvml", "NVML"), ("load", "load"), ("kernel-log", "kernel")])
 def test_who_speaks_is_named(source: str, word: str) -> None:
-    event = Event("miscompare", "fatal", "{}", "gpu0 gave a wrong result", "look", "bf16", "gpu0", source=source)
+    event = Event(
+        "miscompare",
+        "fatal",
+        "{}",
+        "gpu0 gave a wrong result",
+        "look",
+        "bf16",
+        "gpu0",
+        source=source,
+    )
     assert told(event) == f"{word}: fatal: gpu0 gave a wrong result: {{}}\n"
 
 
@@ -222,7 +249,8 @@ def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
     words = set("\n".join(shown(verdict)[:-2]).split())
     closing = plain[plain.rindex("FAIL:") :].split()
     assert (
-        " ".join(closing) == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+        " ".join(closing)
+        == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
     )
     if width >= 52:
         assert words <= set(plain.split())
@@ -243,7 +271,9 @@ def pseudo_terminal() -> Iterator[tuple[int, TextIO]]:
     os.close(ours)
 
 
-def test_progress_on_a_terminal_names_the_check_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_on_a_terminal_names_the_check_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "20")
@@ -317,17 +347,35 @@ def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
         ((), None),
         ((("gpu_power", "gpu0", "class default"),), None),
         ((("nvlink_active", "gpu0", "sheet of GeForce RTX 3090"),), None),
-        ((("gpu_sm_count", "gpu0", NO_SHEET),), "1 figure of gpu0 not judged: no sheet of the model tells a limit"),
         (
-            (("gpu_sm_count", "gpu0", NO_SHEET), ("gemm_f16", "gpu1", NO_ARCHITECTURE), ("copy_local", "gpu2", "x")),
+            (("gpu_sm_count", "gpu0", NO_SHEET),),
+            "1 figure of gpu0 not judged: no sheet of the model tells a limit",
+        ),
+        (
+            (
+                ("gpu_sm_count", "gpu0", NO_SHEET),
+                ("gemm_f16", "gpu1", NO_ARCHITECTURE),
+                ("copy_local", "gpu2", "x"),
+            ),
             "2 figures of gpu0, gpu1 not judged: no sheet of the model tells a limit",
         ),
-        ((("p2p_supported", "gpu0->gpu1", NO_SHEET),), "1 figure of gpu0, gpu1 not judged: no sheet of the model"),
-        (tuple(("gpu_sm_count", f"gpu{n}", NO_SHEET) for n in range(4)), "4 figures of 4 GPUs not judged: no sheet"),
+        (
+            (("p2p_supported", "gpu0->gpu1", NO_SHEET),),
+            "1 figure of gpu0, gpu1 not judged: no sheet of the model",
+        ),
+        (
+            tuple(("gpu_sm_count", f"gpu{n}", NO_SHEET) for n in range(4)),
+            "4 figures of 4 GPUs not judged: no sheet",
+        ),
     ],
 )
-def test_a_pass_says_what_could_not_be_judged(unjudged: tuple[tuple[str, str, str], ...], told: str | None) -> None:
-    dues = [replace(journals.due(name, component, limit=None), origin=origin) for name, component, origin in unjudged]
+def test_a_pass_says_what_could_not_be_judged(
+    unjudged: tuple[tuple[str, str, str], ...], told: str | None
+) -> None:
+    dues = [
+        replace(journals.due(name, component, limit=None), origin=origin)
+        for name, component, origin in unjudged
+    ]
     verdict, found = samples.passing(journals.check("gpu.figures", journals.due(), *dues))
     assert verdict.verdict == "PASS"
     line = summary.closing_line(verdict)

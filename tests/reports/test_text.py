@@ -33,7 +33,9 @@ def test_one_line(text: str, shown: str) -> None:
 
 def test_what_is_printable_is_left_as_it_is() -> None:
     """`clean` passes it on unseen: nothing in it is what is looked for in the rest."""
-    printable = "".join(letter for letter in map(chr, range(sys.maxunicode + 1)) if letter.isprintable())
+    printable = "".join(
+        letter for letter in map(chr, range(sys.maxunicode + 1)) if letter.isprintable()
+    )
     assert len(printable) > 100_000
     assert clean(f"{printable}\n", 2 * len(printable)) == f"{printable}\n"
 
@@ -62,11 +64,22 @@ def test_nothing_harmful_is_left(text: str) -> None:
 
 @each(
     "seconds, text",
-    [(0, "0 s"), (41.6, "42 s"), (119, "119 s"), (120, "2 min"), (7199, "2 h 0 min"), (7500, "2 h 5 min")],
+    [
+        (0, "0 s"),
+        (41.6, "42 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7199, "2 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
 def test_counted() -> None:
-    assert [count_of(number, "check") for number in (0, 1, 2)] == ["0 checks", "1 check", "2 checks"]
+    assert [count_of(number, "check") for number in (0, 1, 2)] == [
+        "0 checks",
+        "1 check",
+        "2 checks",
+    ]

@@ -33,7 +33,9 @@ def test_which_machine_what_changed_most_then_everything() -> None:
     place = shown.index("What changed most: the last week beside the nights before")
     head, *rows = shown[place + 1 : shown.index("All measurements") - 1]
     assert head == "measurement component unit nights median MAD last trend outside change values"
-    assert [row[: row.rindex(" ")] for row in rows] == ["copy_h2d gpu0 GB/s 23 50 0.1 46.2 ↓ 1 -8.0 %"]
+    assert [row[: row.rindex(" ")] for row in rows] == [
+        "copy_h2d gpu0 GB/s 23 50 0.1 46.2 ↓ 1 -8.0 %"
+    ]
     place = shown.index("All measurements")
     rows = shown[place + 2 :]
     assert [row.split()[:2] for row in rows] == [
@@ -59,7 +61,11 @@ def test_one_that_was_named_tells_where_another_era_begins() -> None:
 def test_nothing_changed_and_nothing_there() -> None:
     found = trend_reports.machine()
     quiet = TrendReport("m", 1, found.shown[:1], found.rows[1:2])
-    assert lines(quiet)[:3] == ["machine m: 1 night recorded", "from 2026-01-01 to 2026-01-01", "1 PASS"]
+    assert lines(quiet)[:3] == [
+        "machine m: 1 night recorded",
+        "from 2026-01-01 to 2026-01-01",
+        "1 PASS",
+    ]
     assert "Nothing changed by more than noise in the last week." in lines(quiet)
     few = TrendReport("m", 1, found.shown[:1], found.rows[3:])
     assert "There are too few nights to tell what changed." in lines(few)
@@ -78,7 +84,12 @@ def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
 
 
 def test_a_terminal_that_draws_nothing() -> None:
-    assert [trend_words.arrow(trend, plain=True) for trend in ("up", "down", "level", None)] == ["^", "v", "=", "-"]
+    assert [trend_words.arrow(trend, plain=True) for trend in ("up", "down", "level", None)] == [
+        "^",
+        "v",
+        "=",
+        "-",
+    ]
 
 
 @each("text", some(HOSTILE, 4))
@@ -98,7 +109,10 @@ def test_a_narrow_window() -> None:
 
 def test_another_language() -> None:
     terminal, out = piped()
-    words = {"All measurements": "Alle Messungen", "machine {id}: {nights} recorded": "Maschine {id}: {nights}"}
+    words = {
+        "All measurements": "Alle Messungen",
+        "machine {id}: {nights} recorded": "Maschine {id}: {nights}",
+    }
     trend_terminal.show(trend_reports.machine(), terminal, Language("xx", words))
     assert "Alle Messungen" in out.getvalue()
     assert "Maschine 0123abcd: 40 nights" in out.getvalue()

@@ -46,7 +46,10 @@ def read(data: bytes) -> Content:
 
 def closed() -> bytes:
     """The file of a run that was killed in the middle of a check and closed by a later start."""
-    bodies = [*samples.mixed_bodies()[:-2], RunClosed("cpu.burn", True, {}, "the machine was started again")]
+    bodies = [
+        *samples.mixed_bodies()[:-2],
+        RunClosed("cpu.burn", True, {}, "the machine was started again"),
+    ]
     found = samples.journal(bodies)
     return verdict_json.render(fold(found.entries), found)
 
@@ -63,7 +66,9 @@ REAL: dict[str, Callable[[], bytes]] = {
 
 
 def test_the_published_schema_is_that_of_this_version() -> None:
-    made = subprocess.run([sys.executable, "-m", "acceptance.reports.verdict_json"], capture_output=True, check=True)
+    made = subprocess.run(
+        [sys.executable, "-m", "acceptance.reports.verdict_json"], capture_output=True, check=True
+    )
     assert made.stdout == PUBLISHED.read_bytes(), (
         "renew it: python -m acceptance.reports.verdict_json > docs/verdict.schema.json"
     )
@@ -75,7 +80,9 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
     assert SCHEMA["$id"] == f"urn:rigproof:verdict:{verdict_json.SCHEMA}"
     assert SCHEMA["properties"]["schema"]["enum"] == [verdict_json.SCHEMA]
     told = (PUBLISHED.parent / "verdict.md").read_text(encoding="utf-8")
-    assert f"| {verdict_json.SCHEMA} | " in told, "what has changed is told to those who read the file"
+    assert f"| {verdict_json.SCHEMA} | " in told, (
+        "what has changed is told to those who read the file"
+    )
 
 
 def test_every_shape_is_closed_and_said() -> None:
@@ -103,10 +110,18 @@ def test_its_shape() -> None:
     assert [set(cause) for cause in first["causes"]] == [{"what", "tell"}] * 5
     assert first["next"] == "lspci -D -nn -d 10de:"
     assert (lost["event"], lost["action"], set(lost) >= TAUGHT) == ("xid.79", "reseat it", True)
-    assert content["violations"][0]["text"] == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert (
+        content["violations"][0]["text"]
+        == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    )
     assert [row["check"] for row in content["violations"]] == ["gpu.present", "cpu.burn"]
     assert content["violations"][1]["quote"] == "NVRM: Xid 79"
-    assert {row["check"] for row in content["unjudged"]} == {"run", "cpu.burn", "cpu.last", "kernel_log.during_run"}
+    assert {row["check"] for row in content["unjudged"]} == {
+        "run",
+        "cpu.burn",
+        "cpu.last",
+        "kernel_log.during_run",
+    }
     assert [row["check"] for row in content["warnings"]] == ["memory.bandwidth"]
     assert [row["check"] for row in content["waivers"]] == ["storage.health"]
     assert content["notes"] == [
@@ -119,7 +134,11 @@ def test_its_shape() -> None:
 
 def test_what_is_not_known_is_absent() -> None:
     content = read(verdict_json.render(*samples.mixed()))
-    figures = {figure["component"]: figure for check in content["checks"] for figure in check["measurements"]}
+    figures = {
+        figure["component"]: figure
+        for check in content["checks"]
+        for figure in check["measurements"]
+    }
     assert figures["memory"] == {
         "measurement": "bandwidth",
         "component": "memory",
@@ -132,18 +151,30 @@ def test_what_is_not_known_is_absent() -> None:
     }
     assert "value" not in figures["disk:vda"]
     assert "serial" not in figures["core:1"]
-    assert (figures["core:1"]["unlimited"], "limit" in figures["core:1"]) == ("no limit can be", False)
+    assert (figures["core:1"]["unlimited"], "limit" in figures["core:1"]) == (
+        "no limit can be",
+        False,
+    )
     assert b"null" not in verdict_json.render(*samples.mixed())
 
 
 def test_a_pass() -> None:
     content = read(verdict_json.render(*samples.passing()))
-    assert (content["verdict"], content["exit_code"], content["violations"], content["unjudged"]) == ("PASS", 0, [], [])
+    assert (
+        content["verdict"],
+        content["exit_code"],
+        content["violations"],
+        content["unjudged"],
+    ) == ("PASS", 0, [], [])
 
 
 def test_a_run_without_a_plan_has_the_same_shape() -> None:
     content = read(REAL["unreadable"]())
-    assert (content["schema"], content["verdict"], content["exit_code"]) == (verdict_json.SCHEMA, "UNJUDGED", 3)
+    assert (content["schema"], content["verdict"], content["exit_code"]) == (
+        verdict_json.SCHEMA,
+        "UNJUDGED",
+        3,
+    )
     assert content["unjudged"] == [{"check": "run", "text": "nothing was measured"}]
     assert list(content) == KEYS[:12]
 
@@ -167,7 +198,9 @@ def test_what_is_no_unicode_fits_too() -> None:
 
 @settings(max_examples=examples(60))
 @given(journals.plans(), st.lists(journals.records, max_size=12))
-def test_every_run_that_can_be_judged_fits(made: journals.Plan, records: list[journals.Body]) -> None:
+def test_every_run_that_can_be_judged_fits(
+    made: journals.Plan, records: list[journals.Body]
+) -> None:
     found = samples.journal([*journals.bodies(made)[:-1], *records])
     try:
         verdict = fold(found.entries)

@@ -13,10 +13,16 @@ NIGHTS = 24
 
 def nights(count: int = NIGHTS) -> tuple[TrendNight, ...]:
     """Nights in January, one of them a failure, one put off."""
-    told = {3: ("FAIL", None, False), 5: ("UNJUDGED", None, True), 7: ("UNJUDGED", "interrupted", False)}
+    told = {
+        3: ("FAIL", None, False),
+        5: ("UNJUDGED", None, True),
+        7: ("UNJUDGED", "interrupted", False),
+    }
     return tuple(
         TrendNight(
-            f"run-{number}", f"2026-01-{number % 28 + 1:02}T02:00:00.000Z", *told.get(number, ("PASS", None, False))
+            f"run-{number}",
+            f"2026-01-{number % 28 + 1:02}T02:00:00.000Z",
+            *told.get(number, ("PASS", None, False)),
         )
         for number in range(count)
     )
@@ -27,7 +33,9 @@ def course(
 ) -> TrendSeries:
     """Values by night; another era from night `since` on."""
     points = (
-        TrendPoint(f"run-{n}", 20454.0 + n, value, None, n == 20, False, n != 7, 2 if n >= since else 1)
+        TrendPoint(
+            f"run-{n}", 20454.0 + n, value, None, n == 20, False, n != 7, 2 if n >= since else 1
+        )
         for n, value in values.items()
     )
     return TrendSeries("link.copy", name, where, "GB/s", serial, tuple(points))
@@ -43,14 +51,21 @@ def machine(others: tuple[str, ...] = ()) -> TrendReport:
         (course("copy_d2h", "gpu0", usual, since=12), 51.0),
         (course("copy_d2h", "gpu1", {23: 5.0}), None),
     ]
-    rows = tuple(trend.row(one, BOOK, virtual=False, facts=FACTS, baseline=born) for one, born in made)
+    rows = tuple(
+        trend.row(one, BOOK, virtual=False, facts=FACTS, baseline=born) for one, born in made
+    )
     return TrendReport("0123abcd", 40, nights(), rows, others, "run-0")
 
 
 def hostile(text: str) -> TrendReport:
     """Everything that comes from outside is this text."""
     one = TrendSeries(
-        text, text, f"disk:{text}", "count", text, (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2
+        text,
+        text,
+        f"disk:{text}",
+        "count",
+        text,
+        (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2,
     )
     facts = {1: {text: text}}
     row = trend.row(one, BOOK, virtual=False, facts=facts)

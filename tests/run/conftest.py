@@ -26,4 +26,4 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def looked_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """These sessions end within milliseconds."""
-    monkeypatch.setattr(supervisor, "LOOK_S", 0.01)
+    monkeypatch.setattr(supervisor, "POLL_S", 0.01)

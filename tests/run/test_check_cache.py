@@ -63,7 +63,9 @@ def test_a_list_of_another_python_or_pytest_is_not_taken(
 
 
 @pytest.mark.parametrize("what", ["digest", "python", "pytest"])
-def test_a_list_under_the_name_of_another_is_not_taken(kept: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_a_list_under_the_name_of_another_is_not_taken(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
     """What a file says of itself counts, not what it is called."""
     wanted = "d1"
     if what == "digest":
@@ -138,7 +140,9 @@ def test_links_and_pipes_are_not_followed(kept: Path) -> None:
     assert check_cache.read("d1") is None
 
 
-def test_the_home_is_taken_where_no_folder_for_caches_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_is_taken_where_no_folder_for_caches_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for given in (None, "", "caches"):  # one that is no whole path does not count
         if given is None:
@@ -236,7 +240,9 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
     monkeypatch.setattr(context, "argv", lambda _: ["python3", "-c", program])
 
 
-def test_a_package_that_was_changed_meanwhile_is_not_kept(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_was_changed_meanwhile_is_not_kept(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answering(monkeypatch, ANSWER)
     monkeypatch.setattr(provenance, "package_digest", lambda: "d0")
     assert planning.collect(Path("/")) == ANSWER

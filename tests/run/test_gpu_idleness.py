@@ -14,7 +14,9 @@ from acceptance.observe.nvml import failed_answer
 from acceptance.run.idle_gate import describe_gpu_users
 
 DESKTOP = GpuProcess(900, "Xwayland", None)
-NOBODY_TELLS = "gpu0: its driver tells neither which processes compute on it nor how much it is in use"
+NOBODY_TELLS = (
+    "gpu0: its driver tells neither which processes compute on it nor how much it is in use"
+)
 
 
 def told(*devices: NvmlDevice) -> tuple[str, ...]:
@@ -44,7 +46,9 @@ def test_a_desktop_is_no_user_as_long_as_it_draws_little() -> None:
         "graphics_processes": (DESKTOP,),
     }
     assert one(**drawing, utilisation=0.05) == ()
-    assert one(**drawing, utilisation=0.5) == ("gpu0: 50% in use by a process that the driver does not name",)
+    assert one(**drawing, utilisation=0.5) == (
+        "gpu0: 50% in use by a process that the driver does not name",
+    )
 
 
 @pytest.mark.parametrize("use", [0.11, 1.0])
@@ -63,6 +67,8 @@ def test_only_gpus_that_are_tested_and_answer_have_users() -> None:
     busy = device(1, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
     seen = machine(device(0), busy)
     assert describe_gpu_users(seen.nvml, gpus(seen)[:1], 0.1) == ()
-    assert describe_gpu_users(seen.nvml, gpus(seen), 0.1) == ("gpu1: python3 (process 4711, 1.5 GiB) computes on it",)
+    assert describe_gpu_users(seen.nvml, gpus(seen), 0.1) == (
+        "gpu1: python3 (process 4711, 1.5 GiB) computes on it",
+    )
     assert describe_gpu_users(failed_answer("no library"), gpus(seen), 0.1) == ()
     assert describe_gpu_users(answer([device(0, traits=None)]), gpus(seen), 0.1) == ()

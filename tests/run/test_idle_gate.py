@@ -21,14 +21,19 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.profile import IdlePolicy
 from acceptance.station.options import Options
 
-NIGHTS = IdlePolicy(niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7, together_s=1200.0)
+NIGHTS = IdlePolicy(
+    niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7, together_s=1200.0
+)
 IDLE = device(0, traits=replace(TRAITS, utilisation=0.0))
 AT_WORK = device(0, traits=replace(TRAITS, utilisation=0.9))
 NAMED = device(0, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
 
 
 def prepared(inventory: Inventory) -> PreparedRun:
-    plan = changed(journals.plan(journals.check(), journals.check("a.after", session="host-after")), gpus=("gpu0",))
+    plan = changed(
+        journals.plan(journals.check(), journals.check("a.after", session="host-after")),
+        gpus=("gpu0",),
+    )
     return PreparedRun(Options(profile="nightly"), None, inventory, plan, "a summary")
 
 
@@ -52,8 +57,12 @@ def test_an_idle_machine_is_looked_at_as_often_as_the_profile_says() -> None:
     assert looks.waited == [2.0, 2.0]
 
 
-@pytest.mark.parametrize(("first", "later", "waited"), [(NAMED, (), 0), (IDLE, (NAMED,), 1), (IDLE, (IDLE, NAMED), 2)])
-def test_somebody_is_found_at_whichever_look(first: NvmlDevice, later: tuple[NvmlDevice, ...], waited: int) -> None:
+@pytest.mark.parametrize(
+    ("first", "later", "waited"), [(NAMED, (), 0), (IDLE, (NAMED,), 1), (IDLE, (IDLE, NAMED), 2)]
+)
+def test_somebody_is_found_at_whichever_look(
+    first: NvmlDevice, later: tuple[NvmlDevice, ...], waited: int
+) -> None:
     looks = Looks(*later)
     assert looks.users(machine(first)) == ("gpu0: python3 (process 4711, 1.5 GiB) computes on it",)
     assert len(looks.waited) == waited
@@ -74,7 +83,9 @@ def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
     assert kinds == [RunStarted, Observed, Postponed, RunEnded]
     told = json.loads((run_dir / "verdict.json").read_bytes())
     (row,) = told["unjudged"]
-    assert row["text"].startswith("the machine is in use, so nothing was run (1 in a row, 7 are a failure): gpu0: ")
+    assert row["text"].startswith(
+        "the machine is in use, so nothing was run (1 in a row, 7 are a failure): gpu0: "
+    )
     suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
     assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (2, 2, 0, 0)
     for case in suite:
@@ -86,7 +97,9 @@ def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 def test_the_last_night_of_too_many_fails(tmp_path: Path) -> None:
     run_dir = supervisor.new_run_dir(tmp_path)
-    verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(("gpu0: somebody",), 7, 7))
+    verdict = idle_gate.postpone(
+        prepared(machine(AT_WORK)), run_dir, Postponed(("gpu0: somebody",), 7, 7)
+    )
     assert (verdict.verdict, verdict.exit_code()) == ("FAIL", 1)
     suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
     assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (3, 2, 0, 1)

@@ -33,17 +33,24 @@ class Seen:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[segment.Writer]:
-    with segment.Writer(tmp_path / reader.GPU_TELEMETRY, runs.machine_root(tmp_path / "root")) as made:
+    with segment.Writer(
+        tmp_path / reader.GPU_TELEMETRY, runs.machine_root(tmp_path / "root")
+    ) as made:
         yield made
 
 
-def test_of_samples_the_newest_of_each_component_is_shown_once(tmp_path: Path, writer: segment.Writer) -> None:
+def test_of_samples_the_newest_of_each_component_is_shown_once(
+    tmp_path: Path, writer: segment.Writer
+) -> None:
     seen = Seen(tmp_path)
     assert seen.look() == [], "nothing was written yet"
     for degrees in (60.0, 61.0, 62.0):
         writer.write(Sample({"temperature_c": degrees}, component="gpu0"))
         writer.write(Sample({"temperature_c": degrees + 10}, component="gpu1"))
-    newest = [Sample({"temperature_c": 62.0}, component="gpu0"), Sample({"temperature_c": 72.0}, component="gpu1")]
+    newest = [
+        Sample({"temperature_c": 62.0}, component="gpu0"),
+        Sample({"temperature_c": 72.0}, component="gpu1"),
+    ]
     assert seen.look() == newest
     assert seen.look() == [], "it was shown"
     writer.write(Sample({"temperature_c": 75.0}, component="gpu1"))
@@ -69,7 +76,11 @@ def test_a_long_segment_is_read_at_its_end_alone(tmp_path: Path, writer: segment
 
 def test_events_of_the_watch_are_shown_and_its_notes_are_not(tmp_path: Path) -> None:
     seen = Seen(tmp_path)
-    runs.write_segment(tmp_path / "journal-watch.jsonl", [Note("a"), XID, XID], runs.machine_root(tmp_path / "root"))
+    runs.write_segment(
+        tmp_path / "journal-watch.jsonl",
+        [Note("a"), XID, XID],
+        runs.machine_root(tmp_path / "root"),
+    )
     assert seen.look() == [XID, XID]
     assert seen.look() == []
 

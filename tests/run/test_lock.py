@@ -40,7 +40,9 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def holder(root: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(root)], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(root)], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         yield process
@@ -48,9 +50,7 @@ def holder(root: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_one_run_at_a_time(root: Path, holder: subprocess.Popen[bytes]) -> None:
-    told = (
-        rf"another rigproof run has this machine \(process {holder.pid}, writing to /runs/of another\): .* wait for it"
-    )
+    told = rf"another rigproof run has this machine \(process {holder.pid}, writing to /runs/of another\): .* wait for it"
     for _ in range(2):
         with pytest.raises(MachineBusy, match=told), MachineLock(root):
             pass
@@ -83,7 +83,9 @@ def test_a_holder_without_a_run_is_named_and_hides_no_earlier_run(root: Path) ->
     for _ in range(2):  # as `rigproof history --prune` does
         with (
             MachineLock(root) as held,
-            pytest.raises(MachineBusy, match=rf"has this machine \(process {os.getpid()}\): two loads"),
+            pytest.raises(
+                MachineBusy, match=rf"has this machine \(process {os.getpid()}\): two loads"
+            ),
             MachineLock(root),
         ):
             pass
@@ -133,7 +135,10 @@ def test_what_somebody_else_wrote_into_it(root: Path, text: bytes) -> None:
     with MachineLock(root) as held:
         assert held.last_run() is None
         (root / NAME).write_bytes(text)
-        with pytest.raises(MachineBusy, match="another rigproof run has this machine: two loads"), MachineLock(root):
+        with (
+            pytest.raises(MachineBusy, match="another rigproof run has this machine: two loads"),
+            MachineLock(root),
+        ):
             pass
 
 
@@ -141,7 +146,9 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("text")
     (root / NAME).symlink_to(tmp_path / "precious")
     with (
-        pytest.raises(LockError, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or mend"),
+        pytest.raises(
+            LockError, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or mend"
+        ),
         MachineLock(root),
     ):
         pass
@@ -151,7 +158,8 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
 def test_a_folder_that_is_missing(tmp_path: Path) -> None:
     with (
         pytest.raises(
-            LockError, match=rf"the folder for lock files is missing: create {tmp_path}/run/lock \(mode 1777\)"
+            LockError,
+            match=rf"the folder for lock files is missing: create {tmp_path}/run/lock \(mode 1777\)",
         ),
         MachineLock(tmp_path),
     ):
@@ -160,14 +168,19 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written(root: Path) -> None:
     (root / NAME).mkdir()
-    with pytest.raises(LockError, match=r"cannot be opened \(it is a folder, not a file\)"), MachineLock(root):
+    with (
+        pytest.raises(LockError, match=r"cannot be opened \(it is a folder, not a file\)"),
+        MachineLock(root),
+    ):
         pass
 
 
 def test_a_disk_that_is_full(root: Path) -> None:
     with MachineLock(root) as held:
         held._file, real = 1 << 30, held._file
-        with pytest.raises(LockError, match=r"rigproof\.lock: cannot be written \(Bad file descriptor\): make room"):
+        with pytest.raises(
+            LockError, match=r"rigproof\.lock: cannot be written \(Bad file descriptor\): make room"
+        ):
             held.claim(Path("/x"))
         held._file = real
 
@@ -175,7 +188,10 @@ def test_a_disk_that_is_full(root: Path) -> None:
 def test_a_disk_that_is_full_when_it_is_taken(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as full:
         full.setattr(os, "pwrite", lambda *_: 3)
-        with pytest.raises(LockError, match=r"cannot be written \(No space left on device\)"), MachineLock(root):
+        with (
+            pytest.raises(LockError, match=r"cannot be written \(No space left on device\)"),
+            MachineLock(root),
+        ):
             pass
     with MachineLock(root):
         pass
@@ -187,7 +203,9 @@ def test_a_file_system_without_locks(root: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with (
-        pytest.raises(LockError, match=r"cannot be locked \(No locks available\): put it on a local disk"),
+        pytest.raises(
+            LockError, match=r"cannot be locked \(No locks available\): put it on a local disk"
+        ),
         MachineLock(root),
     ):
         pass

@@ -20,7 +20,11 @@ from acceptance.run import outputs
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
     """A run that passed."""
-    write_segment(tmp_path / "run/journal.jsonl", journals.bodies(journals.plan()), machine_root(tmp_path / "root"))
+    write_segment(
+        tmp_path / "run/journal.jsonl",
+        journals.bodies(journals.plan()),
+        machine_root(tmp_path / "root"),
+    )
     return tmp_path / "run"
 
 
@@ -28,7 +32,9 @@ def test_every_view_is_written_and_can_be_written_again(run_dir: Path) -> None:
     assert outputs.judge(run_dir).verdict == "PASS"
     assert {path.name for path in run_dir.iterdir()} == {"journal.jsonl"}
     assert outputs.write(run_dir).verdict == "PASS"
-    views = {name: (run_dir / name).read_bytes() for name in ("verdict.json", "junit.xml", "report.html")}
+    views = {
+        name: (run_dir / name).read_bytes() for name in ("verdict.json", "junit.xml", "report.html")
+    }
     assert json.loads(views["verdict.json"])["verdict"] == "PASS"
     outputs.write(run_dir)
     assert {name: (run_dir / name).read_bytes() for name in views} == views
@@ -37,10 +43,16 @@ def test_every_view_is_written_and_can_be_written_again(run_dir: Path) -> None:
 
 def test_the_verdict_goes_last(run_dir: Path) -> None:
     (run_dir / "report.html").mkdir()
-    with pytest.raises(JournalError, match=r"report\.html: cannot be written \(Is a directory\): make room"):
+    with pytest.raises(
+        JournalError, match=r"report\.html: cannot be written \(Is a directory\): make room"
+    ):
         outputs.write(run_dir)
     assert not (run_dir / "verdict.json").exists()
-    assert sorted(path.name for path in run_dir.iterdir()) == ["journal.jsonl", "junit.xml", "report.html"]
+    assert sorted(path.name for path in run_dir.iterdir()) == [
+        "journal.jsonl",
+        "junit.xml",
+        "report.html",
+    ]
 
 
 UPDATED = """
@@ -69,10 +81,13 @@ def test_what_is_loaded_at_the_beginning_ends_the_run(run_dir: Path) -> None:
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("before")
     with pytest.raises(
-        JournalError, match=rf"cannot be written \(No such file or directory\): .* `rigproof report {tmp_path}/n`"
+        JournalError,
+        match=rf"cannot be written \(No such file or directory\): .* `rigproof report {tmp_path}/n`",
     ):
         run_folder.write_whole(tmp_path / "n/x", b"after")
-    with pytest.raises(JournalError, match=r"No such file or directory\): make room, then start again$"):
+    with pytest.raises(
+        JournalError, match=r"No such file or directory\): make room, then start again$"
+    ):
         run_folder.write_whole(tmp_path / "n/x", b"after", then="start again")
     run_folder.write_whole(tmp_path / "x", b"after")
     assert (tmp_path / "x").read_bytes() == b"after"

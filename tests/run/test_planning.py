@@ -64,7 +64,9 @@ def prepare(
     programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
     monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
-    monkeypatch.setattr(planning, "start_collection", lambda _root: contextlib.nullcontext(lambda: collected))
+    monkeypatch.setattr(
+        planning, "start_collection", lambda _root: contextlib.nullcontext(lambda: collected)
+    )
 
     def prepared(declared: str | None = None, **options: object) -> PreparedRun:
         file = None
@@ -77,13 +79,20 @@ def prepare(
 
 
 def due(prepared: PreparedRun, measurement: str) -> list[str]:
-    return [one.component for check in prepared.plan.checks for one in check.due if one.measurement == measurement]
+    return [
+        one.component
+        for check in prepared.plan.checks
+        for one in check.due
+        if one.measurement == measurement
+    ]
 
 
 def test_the_products_own_checks_are_collected(collected: context.Answer) -> None:
     assert collected.digest == provenance.package_digest()
     ids = [check.id for check in collected.checks]
-    assert {"gpu.present", "cpu.stress_ng", "cpu.gemm[f64]", "cpu.cpuburn", "inventory.cpu"} <= set(ids)
+    assert {"gpu.present", "cpu.stress_ng", "cpu.gemm[f64]", "cpu.cpuburn", "inventory.cpu"} <= set(
+        ids
+    )
     assert len(set(ids)) == len(ids)
 
 
@@ -95,7 +104,9 @@ def test_two_gpus_and_no_machine_file(prepare: Callable[..., PreparedRun], tree:
     assert due(made, "gpu_answers") == ["gpu0", "gpu1"]
     assert (made.plan.gaps, made.plan.gpus) == ((), ("gpu0", "gpu1"))
     assert due(made, "cpu_cores") == []  # nothing declares how many there should be
-    assert made.profile_summary == run_profile.read(resources.locate("profiles.toml"))["smoke"].summary
+    assert (
+        made.profile_summary == run_profile.read(resources.locate("profiles.toml"))["smoke"].summary
+    )
 
 
 def test_a_machine_without_gpus(prepare: Callable[..., PreparedRun]) -> None:
@@ -124,7 +135,9 @@ def test_ecc_that_is_off_is_a_gap(
     prepare: Callable[..., PreparedRun], tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree.gpu(1)
-    monkeypatch.setattr(gpu_limits, "gaps", lambda _, names: [f"{name}: ECC is off" for name in names])
+    monkeypatch.setattr(
+        gpu_limits, "gaps", lambda _, names: [f"{name}: ECC is off" for name in names]
+    )
     assert prepare(profile="smoke").plan.gaps == ("gpu0: ECC is off",)
 
 
@@ -136,32 +149,54 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
     for measurement in ("gpu_answers", "gpu_burn_errors_float", "copy_h2d"):
         assert due(made, measurement) == ["gpu0", "gpu2"]
     assert due(made, "p2p_gain") == ["gpu0->gpu2", "gpu2->gpu0"]
-    assert prepare(gpus=("0", "1", "2")).plan.scope == "partial", "whoever names GPUs asks for a part"
-    with pytest.raises(SelectionError, match="--gpus 3: there is no gpu3: this machine has gpu0 to gpu2"):
+    assert prepare(gpus=("0", "1", "2")).plan.scope == "partial", (
+        "whoever names GPUs asks for a part"
+    )
+    with pytest.raises(
+        SelectionError, match="--gpus 3: there is no gpu3: this machine has gpu0 to gpu2"
+    ):
         prepare(gpus=("3",))
     declared = prepare("gpu = [{count = 4}]", gpus=("3",))
     assert due(declared, "gpu_answers") == ["gpu3"]
 
 
-def test_the_limits_of_the_gpus_are_in_the_plan(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
+def test_the_limits_of_the_gpus_are_in_the_plan(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
     tree.gpu(1)
     made = prepare(profile="smoke")
-    (link,) = [one for check in made.plan.checks for one in check.due if one.measurement == "gpu_link_width"]
+    (link,) = [
+        one
+        for check in made.plan.checks
+        for one in check.due
+        if one.measurement == "gpu_link_width"
+    ]
     assert link.limit is not None
     assert (link.limit.low, link.origin) == (16, "derived from card and slot")
-    own = prepare('gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = 8\nbasis = "riser"\n')
-    (link,) = [one for check in own.plan.checks for one in check.due if one.measurement == "gpu_link_width"]
+    own = prepare(
+        'gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = 8\nbasis = "riser"\n'
+    )
+    (link,) = [
+        one for check in own.plan.checks for one in check.due if one.measurement == "gpu_link_width"
+    ]
     assert link.limit is not None
     assert link.limit.low == 8, "the machine file's own goes first"
 
 
 def test_what_the_machine_file_declares_is_due(prepare: Callable[..., PreparedRun]) -> None:
-    made = prepare('[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts = 5600\n')
+    made = prepare(
+        '[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts = 5600\n'
+    )
     assert due(made, "cpu_cores") == ["cpu"]
     assert due(made, "memory_total") == ["memory"]
     assert due(made, "dimm_rated_speed") == ["dimm:A1"]
     assert made.plan.inventory_declared
-    (limit,) = [one.limit for check in made.plan.checks for one in check.due if one.measurement == "cpu_cores"]
+    (limit,) = [
+        one.limit
+        for check in made.plan.checks
+        for one in check.due
+        if one.measurement == "cpu_cores"
+    ]
     assert limit is not None
     assert "box.toml declares cpu.cores = 4" in limit.basis
 
@@ -175,7 +210,11 @@ def test_cpuburn_is_driven_when_it_is_asked_for(prepare: Callable[..., PreparedR
 def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     made = prepare("")
     *offers, memory = made.plan.not_tested
-    assert [line.split(":")[0] for line in offers] == ["processor temperature", "processor throttling", "disk health"]
+    assert [line.split(":")[0] for line in offers] == [
+        "processor temperature",
+        "processor throttling",
+        "disk health",
+    ]
     assert re.fullmatch(r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", memory)
     assert due(made, "cpu_temperature") == []
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
@@ -185,15 +224,20 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
 
 
 @pytest.mark.parametrize(
-    ("free_gib", "profile", "gap"), [(20, "accept", True), (20, "smoke", False), (400, "accept", False)]
+    ("free_gib", "profile", "gap"),
+    [(20, "accept", True), (20, "smoke", False), (400, "accept", False)],
 )
 def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -> None:
     chosen = run_profile.choose(run_profile.read(resources.locate("profiles.toml")), profile)
-    seen = SimpleNamespace(memory=SimpleNamespace(total_bytes=512 << 30, available_bytes=free_gib << 30))
+    seen = SimpleNamespace(
+        memory=SimpleNamespace(total_bytes=512 << 30, available_bytes=free_gib << 30)
+    )
     filled = planning.memory_gib(None, chosen, seen)  # type: ignore[arg-type]
     told = planning.memory_gap(filled, None, chosen, seen)  # type: ignore[arg-type]
     assert told == (
-        ["memory: only 16.0 of 512.0 GiB can be filled: end what holds the rest (`free -h`), or hugepages"]
+        [
+            "memory: only 16.0 of 512.0 GiB can be filled: end what holds the rest (`free -h`), or hugepages"
+        ]
         if gap
         else []
     )
@@ -202,7 +246,9 @@ def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -
 def test_the_burn_is_stretched(prepare: Callable[..., PreparedRun]) -> None:
     short, long = prepare(profile="smoke"), prepare(profile="smoke", burn_s=600.0)
     assert long.plan.loads_s == {**short.plan.loads_s, "burn": 600.0}
-    assert long.plan.eta_s() == pytest.approx(short.plan.eta_s() - short.plan.loads_s["burn"] + 600.0)
+    assert long.plan.eta_s() == pytest.approx(
+        short.plan.eta_s() - short.plan.loads_s["burn"] + 600.0
+    )
 
 
 def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
@@ -215,7 +261,9 @@ def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
         prepare(only=("nothing",))
 
 
-def test_what_heats_comes_last_and_has_its_slack(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
+def test_what_heats_comes_last_and_has_its_slack(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
     tree.gpu(1)
     loads = prepare().plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
@@ -227,7 +275,9 @@ def test_what_heats_comes_last_and_has_its_slack(prepare: Callable[..., Prepared
 
 
 @pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "soak"])
-def test_a_plain_vm_in_every_profile(prepare: Callable[..., PreparedRun], tree: Tree, name: str) -> None:
+def test_a_plain_vm_in_every_profile(
+    prepare: Callable[..., PreparedRun], tree: Tree, name: str
+) -> None:
     made = planning.prepare(Options(machine_file=CPU_ONLY, profile=name, root=tree.root))
     assert made.plan.gaps == ()
     assert {check.session for check in made.plan.checks} == {"host-before", "load", "host-after"}
@@ -236,7 +286,9 @@ def test_a_plain_vm_in_every_profile(prepare: Callable[..., PreparedRun], tree: 
     assert made.plan.waivers == made.machine.waiver
 
 
-def test_mistakes_are_told_before_anything_is_looked_at(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
+def test_mistakes_are_told_before_anything_is_looked_at(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
     tree.write("proc/meminfo", "")  # looking would raise
     with pytest.raises(MachineFileError, match=r"box\.toml"):
         prepare("gpus = -1")
@@ -269,7 +321,9 @@ def test_memory_to_fill(
         assert planning.memory_gib(None, chosen, seen) == pytest.approx(expected)
 
 
-def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(prepare: Callable[..., PreparedRun]) -> None:
+def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(
+    prepare: Callable[..., PreparedRun],
+) -> None:
     seen = prepare("").inventory
     unsaid = replace(seen, memory=replace(seen.memory, available_bytes=None))
     assert planning.memory_gib(None, UNCAPPED, unsaid) == pytest.approx(0.8 * 32)
@@ -295,20 +349,33 @@ def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prep
     assert floor(two, known) == pytest.approx(0.5 * 5200 * 8 * 2 / 1000)
     assert floor(Machine(1, "box"), known) is None
     # What the machine file says goes before what was found; a module named without its rate says nothing.
-    named = DeclaredMemory(channels=2, dimm=(DeclaredDimm("A1", rated_mts=4800), DeclaredDimm("B1")))
+    named = DeclaredMemory(
+        channels=2, dimm=(DeclaredDimm("A1", rated_mts=4800), DeclaredDimm("B1"))
+    )
     assert floor(Machine(1, "box", memory=named), known) == pytest.approx(0.5 * 4800 * 8 * 2 / 1000)
     unsaid = DeclaredMemory(channels=2, dimm=(DeclaredDimm("A1"),))
-    assert floor(Machine(1, "box", memory=unsaid), known) == pytest.approx(0.5 * 5200 * 8 * 2 / 1000)
+    assert floor(Machine(1, "box", memory=unsaid), known) == pytest.approx(
+        0.5 * 5200 * 8 * 2 / 1000
+    )
 
 
 def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., PreparedRun]) -> None:
-    text = '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 300\nbasis = "its twin"\n'
+    text = (
+        '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 300\nbasis = "its twin"\n'
+    )
     made = prepare(text)
-    (found,) = [one for check in made.plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"]
+    (found,) = [
+        one for check in made.plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"
+    ]
     assert found.origin == "override in box.toml"
     assert found.limit is not None
     assert found.limit.basis == "its twin"
-    (default,) = [one for check in prepare().plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"]
+    (default,) = [
+        one
+        for check in prepare().plan.checks
+        for one in check.due
+        if one.measurement == "cpu_gemm_f64"
+    ]
     assert (default.limit, default.origin) == (None, "class default")
 
 

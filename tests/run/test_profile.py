@@ -21,8 +21,16 @@ def test_the_shipped_profiles() -> None:
     smoke, accept, nightly, soak = (set(one.seconds) for one in SHIPPED.values())
     assert accept == soak
     assert accept >= {BURN, *SINGLE}
-    assert accept - smoke == {"gpu_burn_tensor", "gpu_burn_double"}, "minutes more, for a test that takes one or two"
-    left_out = {"gpu_burn_float", "gpu_burn_tensor", "gpu_burn_double", "gpu_gemm_short", "gpu_copy"}
+    assert accept - smoke == {"gpu_burn_tensor", "gpu_burn_double"}, (
+        "minutes more, for a test that takes one or two"
+    )
+    left_out = {
+        "gpu_burn_float",
+        "gpu_burn_tensor",
+        "gpu_burn_double",
+        "gpu_gemm_short",
+        "gpu_copy",
+    }
     assert accept - nightly == left_out, "minutes more on eight GPUs, for a test that takes ten"
     assert nightly < accept
     assert [name for name, one in SHIPPED.items() if one.nights] == ["nightly"]
@@ -33,7 +41,8 @@ def test_the_shipped_profiles() -> None:
     assert min(totals, key=totals.__getitem__) == "smoke"
     assert max(totals, key=totals.__getitem__) == "soak"
     assert all(
-        one.seconds[BURN] > max(one.seconds[name] for name in SINGLE if name in one.seconds) for one in SHIPPED.values()
+        one.seconds[BURN] > max(one.seconds[name] for name in SINGLE if name in one.seconds)
+        for one in SHIPPED.values()
     )
 
 
@@ -46,7 +55,15 @@ def test_one_is_chosen_by_name() -> None:
 
 def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> None:
     one = Profile(
-        "x", (), {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 30.0, "vram": 5.0, "memory_bandwidth": 3.0}
+        "x",
+        (),
+        {
+            "burn": 20.0,
+            "stress_ng": 8.0,
+            "gpu_burn_float": 30.0,
+            "vram": 5.0,
+            "memory_bandwidth": 3.0,
+        },
     )
     assert profile.seconds(one, None) == one.seconds
     assert profile.seconds(one, 600.0) == {**one.seconds, "burn": 600.0}
@@ -54,9 +71,23 @@ def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> Non
 
 def test_single_burns_last_no_longer_than_the_burn_and_nothing_else_is_cut() -> None:
     one = Profile(
-        "x", (), {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 1.0, "vram": 5.0, "memory_bandwidth": 3.0}
+        "x",
+        (),
+        {
+            "burn": 20.0,
+            "stress_ng": 8.0,
+            "gpu_burn_float": 1.0,
+            "vram": 5.0,
+            "memory_bandwidth": 3.0,
+        },
     )
-    cut = {"burn": 2.0, "stress_ng": 2.0, "gpu_burn_float": 1.0, "vram": 2.0, "memory_bandwidth": 3.0}
+    cut = {
+        "burn": 2.0,
+        "stress_ng": 2.0,
+        "gpu_burn_float": 1.0,
+        "vram": 2.0,
+        "memory_bandwidth": 3.0,
+    }
     assert profile.seconds(one, 2.0) == cut
 
 
@@ -70,8 +101,14 @@ def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
         ("[x", "Expected ']'"),
         ("[x]\nsummary = 'x'\n", "missing required field `cannot_detect`"),
         ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = 0}\n", r"Expected `float` > 0"),
-        ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = '1'}\n", r"Expected `float`, got `str`"),
-        ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ntypo = 1\n", "unknown field `typo`"),
+        (
+            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = '1'}\n",
+            r"Expected `float`, got `str`",
+        ),
+        (
+            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ntypo = 1\n",
+            "unknown field `typo`",
+        ),
         ("\xff", "invalid start byte"),
     ],
 )

@@ -45,7 +45,9 @@ def recalled(
     out: Path, root: Path, inventory: Inventory, plan: Plan | None = None, today: float = TOMORROW
 ) -> tuple[Plan, tuple[str, ...]]:
     """The plan of the next run, with what is remembered in it, and its notes."""
-    prepared = PreparedRun(Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary")
+    prepared = PreparedRun(
+        Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary"
+    )
     found = HistoryRecall(out, root).recall(prepared, HostStation(), today)
     return found.plan, tuple(note.text for note in found.notes)
 
@@ -54,7 +56,11 @@ def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
     """A run that measures nothing wrong, on this machine, as the memory has it planned; closed with its reports."""
     plan, _ = recalled(out, root, inventory)
     prepared = PreparedRun(Options(), None, inventory, plan, "a summary")
-    bodies = [RunStarted(name, plan, {}, "machine-1"), prepared.observed(), *journals.bodies(plan)[1:]]
+    bodies = [
+        RunStarted(name, plan, {}, "machine-1"),
+        prepared.observed(),
+        *journals.bodies(plan)[1:],
+    ]
     write_segment(out / name / reader.SUPERVISOR, bodies, root)
     return outputs.write(out / name)
 
@@ -69,7 +75,9 @@ def test_without_a_baseline_a_plan_has_none(tmp_path: Path, root: Path) -> None:
     assert not [note for note in notes if "baseline" in note]
 
 
-def test_the_plan_has_the_baseline_with_the_rules_of_this_version(tmp_path: Path, root: Path) -> None:
+def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
+    tmp_path: Path, root: Path
+) -> None:
     assert run(tmp_path, root, "one", HEALTHY).verdict == "PASS"
     born = accept(tmp_path, root, "one").baseline.certificate.birth
     plan, _ = recalled(tmp_path, root, HEALTHY)
@@ -84,8 +92,14 @@ def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root:
     for name in ("two", "three"):
         verdict = run(tmp_path, root, name, OTHER)
         (finding,) = verdict.of_kind("fail")
-        assert (verdict.verdict, finding.check, finding.event) == ("FAIL", "run", "inventory.replaced")
-        assert finding.text.startswith("gpu1 is another part: GPU-00000001-0000-4000-8000-000000000000 when")
+        assert (verdict.verdict, finding.check, finding.event) == (
+            "FAIL",
+            "run",
+            "inventory.replaced",
+        )
+        assert finding.text.startswith(
+            "gpu1 is another part: GPU-00000001-0000-4000-8000-000000000000 when"
+        )
     with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
         accept(tmp_path, root, "three")
     done = accept(tmp_path, root, "three", again=True)
@@ -124,11 +138,15 @@ def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_i
     (finding,) = verdict.of_kind("error")
     assert verdict.verdict == "UNJUDGED"
     assert finding.text.startswith(f"{CHANGES_UNKNOWN}: {file}: is not what was sealed")
-    assert accept(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (finding.text,)
+    assert accept(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (
+        finding.text,
+    )
     assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
 
 
-def test_a_baseline_of_a_day_to_come_stands_where_the_history_has_it(tmp_path: Path, root: Path) -> None:
+def test_a_baseline_of_a_day_to_come_stands_where_the_history_has_it(
+    tmp_path: Path, root: Path
+) -> None:
     run(tmp_path, root, "one", HEALTHY)
     accept(tmp_path, root, "one")
     plan, notes = recalled(tmp_path, root, HEALTHY, today=TOMORROW - 30.0)
@@ -142,7 +160,9 @@ def forget(out: Path, name: str) -> None:
     location.database(out, "machine-1").unlink()
 
 
-def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(tmp_path: Path, root: Path) -> None:
+def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(
+    tmp_path: Path, root: Path
+) -> None:
     out = tmp_path / "out"
     run(out, root, "one", HEALTHY)
     accept(out, root, "one")
@@ -155,7 +175,9 @@ def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(t
     assert "which is yet to come: set the clock right, or accept" in gap
 
 
-def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(tmp_path: Path, root: Path) -> None:
+def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
+    tmp_path: Path, root: Path
+) -> None:
     out = tmp_path / "out"
     run(out, root, "zero", HEALTHY)
     run(out, root, "one", HEALTHY)
@@ -167,14 +189,18 @@ def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
     assert note.startswith("the history does not hold the run of the baseline (one), which is of 2")
     assert note.endswith(": nights are told from those before it by their clock")
     forget(out, "zero")
-    assert not [note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note]  # there are no nights to tell
+    assert not [
+        note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note
+    ]  # there are no nights to tell
 
 
 def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:
     run(tmp_path, root, "one", HEALTHY)
     file = accept(tmp_path, root, "one").baseline.path
     file.write_text("")
-    plan, notes = recalled(tmp_path, root, HEALTHY, msgspec.structs.replace(journals.plan(), scope="partial"))
+    plan, notes = recalled(
+        tmp_path, root, HEALTHY, msgspec.structs.replace(journals.plan(), scope="partial")
+    )
     assert plan.gaps == ()
     assert any(note.startswith(CHANGES_UNKNOWN) for note in notes)
 
@@ -199,14 +225,18 @@ def updated(kernel: str) -> Inventory:
 def told(verdict: Verdict) -> tuple[list[str | None], list[str]]:
     """The events of what is remarked, and the facts that are only noted."""
     assert verdict.verdict == "PASS"
-    return [one.event for one in verdict.of_kind("warn")], [text.partition(":")[0] for text in verdict.changed]
+    return [one.event for one in verdict.of_kind("warn")], [
+        text.partition(":")[0] for text in verdict.changed
+    ]
 
 
 NEWS: tuple[list[str | None], list[str]] = (["inventory.software"], [])
 KNOWN: tuple[list[str | None], list[str]] = ([], ["kernel"])
 
 
-def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(tmp_path: Path, root: Path) -> None:
+def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
+    tmp_path: Path, root: Path
+) -> None:
     run(tmp_path, root, "one", updated("6.12"))
     accept(tmp_path, root, "one")
     assert told(run(tmp_path, root, "two", updated("6.13"))) == NEWS
@@ -218,7 +248,9 @@ def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
     assert outputs.judge(tmp_path / "four") == fourth
     assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS
     assert told(run(tmp_path, root, "six", updated("6.12"))) == ([], [])
-    assert told(run(tmp_path, root, "seven", updated("6.14"))) == NEWS  # the night before had the old one
+    assert (
+        told(run(tmp_path, root, "seven", updated("6.14"))) == NEWS
+    )  # the night before had the old one
 
 
 def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) -> None:
@@ -227,10 +259,15 @@ def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) ->
     for name in ("two", "three"):
         run(tmp_path, root, name, updated("6.13"))
     page = " ".join((tmp_path / "three" / run_folder.PAGE).read_text(encoding="utf-8").split())
-    assert "<h3>Changed since the baseline</h3> <ul> <li>kernel: 6.12 when the baseline was recorded" in page
+    assert (
+        "<h3>Changed since the baseline</h3> <ul> <li>kernel: 6.12 when the baseline was recorded"
+        in page
+    )
     plain = msgspec.json.decode((tmp_path / "three" / run_folder.VERDICT).read_bytes())
     assert [note for note in plain["notes"] if note.startswith("kernel: ")]
-    assert "Changed since the baseline" not in (tmp_path / "two" / run_folder.PAGE).read_text(encoding="utf-8")
+    assert "Changed since the baseline" not in (tmp_path / "two" / run_folder.PAGE).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, root: Path) -> None:
@@ -240,9 +277,15 @@ def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, roo
     for name, asked, end in (("two", part, True), ("three", journals.plan(), False)):
         plan, _ = recalled(tmp_path, root, updated("6.13"), asked)
         prepared = PreparedRun(Options(), None, updated("6.13"), plan, "a summary")
-        bodies = [RunStarted(name, plan, {}, "machine-1"), prepared.observed(), *journals.bodies(plan)[1:-1]]
+        bodies = [
+            RunStarted(name, plan, {}, "machine-1"),
+            prepared.observed(),
+            *journals.bodies(plan)[1:-1],
+        ]
         write_segment(tmp_path / name / reader.SUPERVISOR, [*bodies, RunEnded(end, "")], root)
-        assert [one.event for one in outputs.write(tmp_path / name).of_kind("warn")] == ["inventory.software"]
+        assert [one.event for one in outputs.write(tmp_path / name).of_kind("warn")] == [
+            "inventory.software"
+        ]
     assert told(run(tmp_path, root, "four", updated("6.13"))) == NEWS
 
 
@@ -257,12 +300,17 @@ def test_what_was_told_of_another_baseline_is_told_again(tmp_path: Path, root: P
     assert told(run(tmp_path, root, "five", updated("6.13"))) == NEWS
 
 
-def test_another_card_is_never_only_noted_whatever_the_plan_says(tmp_path: Path, root: Path) -> None:
+def test_another_card_is_never_only_noted_whatever_the_plan_says(
+    tmp_path: Path, root: Path
+) -> None:
     run(tmp_path, root, "one", HEALTHY)
     accept(tmp_path, root, "one")
     for name in ("two", "three", "four"):
         verdict = run(tmp_path, root, name, OTHER)
-        assert ([one.event for one in verdict.of_kind("fail")], verdict.changed) == (["inventory.replaced"], ())
+        assert ([one.event for one in verdict.of_kind("fail")], verdict.changed) == (
+            ["inventory.replaced"],
+            (),
+        )
 
 
 def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, root: Path) -> None:

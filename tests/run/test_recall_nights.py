@@ -37,7 +37,9 @@ SWAPPED = machine(
 )  # both cards in each other's slot
 MADE = replace(
     journals.plan(
-        journals.check("link.host_copies", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")),
+        journals.check(
+            "link.host_copies", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")
+        ),
         profile="nightly",
     ),
     gpus=("gpu0", "gpu1"),
@@ -59,12 +61,18 @@ class Nights:
         self.inventory = PAIR
         self.plan: Plan = MADE
         self._monkeypatch = monkeypatch
-        monkeypatch.setattr(noise, "read", _noise)  # a night's memory asks for both, and there are a hundred nights
+        monkeypatch.setattr(
+            noise, "read", _noise
+        )  # a night's memory asks for both, and there are a hundred nights
         monkeypatch.setattr(drift_rules, "read", _rules)
         self._options = Options(out=self.out, root=self.root)
 
-    def recalled(self, inventory: Inventory | None = None, memory: HistoryRecall | None = None) -> RecalledPlan:
-        prepared = PreparedRun(self._options, None, inventory or self.inventory, self.plan, "a summary")
+    def recalled(
+        self, inventory: Inventory | None = None, memory: HistoryRecall | None = None
+    ) -> RecalledPlan:
+        prepared = PreparedRun(
+            self._options, None, inventory or self.inventory, self.plan, "a summary"
+        )
         today = FIRST_S / DAY_S + self.night + self.clock_off_days
         return (memory or HistoryRecall(self.out, self.root)).recall(prepared, HostStation(), today)
 
@@ -77,14 +85,18 @@ class Nights:
         if again:
             looked = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(again)}
             write_segment(
-                self._folder / "journal-load-again.jsonl", journals.check_bodies(made.checks[0], looked), self.root
+                self._folder / "journal-load-again.jsonl",
+                journals.check_bodies(made.checks[0], looked),
+                self.root,
             )
         return self.close()
 
     def put_off(self) -> Verdict:
         """A night on which the machine is in use."""
         recalled = self.recalled()
-        self.write(recalled, [recalled.postponement(("gpu0: somebody",), 3), RunEnded(False, "in use")])
+        self.write(
+            recalled, [recalled.postponement(("gpu0: somebody",), 3), RunEnded(False, "in use")]
+        )
         return self.close()
 
     @property
@@ -92,7 +104,9 @@ class Nights:
         return self.out / f"night-{self.night:03}"
 
     def write(self, recalled: RecalledPlan, bodies: list[Body]) -> None:
-        prepared = PreparedRun(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
+        prepared = PreparedRun(
+            self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes
+        )
         moment = FIRST_S + DAY_S * (self.night + self.clock_off_days)
         self._monkeypatch.setattr(clock, "utc", lambda: _utc(moment))
         write_segment(
@@ -103,14 +117,20 @@ class Nights:
 
     def close(self) -> Verdict:
         verdict = outputs.judge(self._folder)
-        (self._folder / run_folder.VERDICT).write_text("{}")  # its reports are of no interest here, and take their time
+        (self._folder / run_folder.VERDICT).write_text(
+            "{}"
+        )  # its reports are of no interest here, and take their time
         assert HistoryRecall(self.out, self.root).keep() == ()
         self.night += 1
         return verdict
 
 
 def _utc(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(moment, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 @pytest.fixture
@@ -161,16 +181,26 @@ def test_a_card_takes_its_nights_along_to_another_slot(nights: Nights) -> None:
         MADE,
         checks=(
             journals.check(
-                "link.host_copies", journals.due("copy_h2d", "gpu0", limit=None), journals.due("copy_h2d", "gpu1")
+                "link.host_copies",
+                journals.due("copy_h2d", "gpu0", limit=None),
+                journals.due("copy_h2d", "gpu1"),
             ),
         ),
     )
     for _ in range(8):
         nights.run(150.0, 190.0)
     levels = {due.component: due.past.level for due in _dues(nights.recalled().plan) if due.past}
-    assert {name: level.middle for name, level in levels.items() if level} == {"gpu0": 150.0, "gpu1": 190.0}
-    moved = {due.component: due.past.level for due in _dues(nights.recalled(SWAPPED).plan) if due.past}
-    assert {name: level.middle for name, level in moved.items() if level} == {"gpu0": 190.0, "gpu1": 150.0}
+    assert {name: level.middle for name, level in levels.items() if level} == {
+        "gpu0": 150.0,
+        "gpu1": 190.0,
+    }
+    moved = {
+        due.component: due.past.level for due in _dues(nights.recalled(SWAPPED).plan) if due.past
+    }
+    assert {name: level.middle for name, level in moved.items() if level} == {
+        "gpu0": 190.0,
+        "gpu1": 150.0,
+    }
 
 
 def _dues(plan: Plan) -> list[Due]:
@@ -182,7 +212,9 @@ def test_the_plan_knows_the_worse_side_of_what_has_no_limit(nights: Nights) -> N
         journals.due(name, "gpu0", unit, None)
         for name, unit in (("p2p_latency", "us"), ("copy_h2d", "GB/s"), ("gpu_power", "W"))
     ]
-    nights.plan = replace(MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", "gpu0")),))
+    nights.plan = replace(
+        MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", "gpu0")),)
+    )
     assert [due.worse for due in _dues(nights.recalled().plan)] == ["higher", "lower", None, None]
 
 
@@ -200,7 +232,9 @@ def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
 
 def accept(nights: Nights, number: int, *, again: bool = False) -> None:
     book = noise.read(resources.locate("noise.toml"))
-    baseline_file.accept(nights.out / f"night-{number:03}", nights.out, book, replace=again, root=nights.root)
+    baseline_file.accept(
+        nights.out / f"night-{number:03}", nights.out, book, replace=again, root=nights.root
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,7 +245,9 @@ def accept(nights: Nights, number: int, *, again: bool = False) -> None:
         pytest.param(-4000.0, id="years back"),
     ],
 )
-def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(nights: Nights, days: float) -> None:
+def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(
+    nights: Nights, days: float
+) -> None:
     for _ in range(8):
         nights.run(170.0, 172.0)
     nights.clock_off_days = days
@@ -250,7 +286,10 @@ def test_a_night_that_broke_its_limit_is_the_first_of_two(nights: Nights) -> Non
 
 
 def test_a_waived_shortfall_is_held_against_its_own_nights(nights: Nights) -> None:
-    nights.plan = replace(MADE, waivers=(Waiver("a slot of x8", measurement="copy_h2d", component="gpu0", worst=50.0),))
+    nights.plan = replace(
+        MADE,
+        waivers=(Waiver("a slot of x8", measurement="copy_h2d", component="gpu0", worst=50.0),),
+    )
     for number in range(8):  # the limit is 100
         verdict = nights.run(80.0 + 0.1 * (number % 3), SOUND[1])
         assert (verdict.verdict, warned(verdict)) == ("PASS", [])
@@ -291,7 +330,8 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     assert not recalled.notes[0].trouble
     assert "the next run adds it" in HistoryRecall(nights.out, nights.root).keep()[0]
     with pytest.raises(
-        HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
+        HistoryError,
+        match=r"in use, so nothing was run, and nights skipped in a row cannot be counted",
     ):
         recalled.postponement(("gpu0: somebody",), 3)  # or it would be the first one every night
 
@@ -334,7 +374,9 @@ def driven(version: str) -> Inventory:
 
 
 @pytest.mark.parametrize("again", ["driver", "profile", "time of load"])
-def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(nights: Nights, again: str) -> None:
+def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(
+    nights: Nights, again: str
+) -> None:
     nights.plan, nights.inventory = COUNTED, driven("580.1")
     for number in range(6):
         assert warned(counting(nights, 3.0 + number)) == []
@@ -346,7 +388,9 @@ def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(
         nights.plan = replace(COUNTED, loads_s={"nvbandwidth": 3.0})
     (note,) = nights.recalled().notes
     assert note.text.endswith(": all but counters begin anew with this run")
-    verdict = counting(nights, 5000.0, copies=120.0)  # the copies' own past would have remarked that
+    verdict = counting(
+        nights, 5000.0, copies=120.0
+    )  # the copies' own past would have remarked that
     assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.counter")])
     assert "grew by 4992 within 1 day, from 8, " in verdict.of_kind("fail")[0].text
     assert warned(counting(nights, 5001.0, copies=120.0)) == []

@@ -9,7 +9,9 @@ import pytest
 
 from acceptance.run import selftest_record
 
-DONE = selftest_record.SelftestRecord("2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short")
+DONE = selftest_record.SelftestRecord(
+    "2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short"
+)
 
 
 def left(folder: Path, record: selftest_record.SelftestRecord) -> Path:
@@ -44,8 +46,9 @@ def test_none_is_said_with_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"\xff", b"{}", b'{"utc": 1}', b"[" * 2000])
 def test_a_damaged_record_stops_nothing(tmp_path: Path, data: bytes) -> None:
     (tmp_path / selftest_record.NAME).write_bytes(data)
-    assert "cannot be read (it is damaged): run `make selftest` again" in selftest_record.selftest_sentence(
-        tmp_path, "digest", "machine"
+    assert (
+        "cannot be read (it is damaged): run `make selftest` again"
+        in selftest_record.selftest_sentence(tmp_path, "digest", "machine")
     )
     (tmp_path / selftest_record.NAME).unlink()
     (tmp_path / selftest_record.NAME).mkdir()

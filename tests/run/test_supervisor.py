@@ -20,7 +20,16 @@ import pytest
 from msgspec.structs import replace
 
 from acceptance.core.plan import Plan
-from acceptance.core.record import CheckStarted, Entry, Event, Note, Postponed, RunEnded, Sample, SessionEnded
+from acceptance.core.record import (
+    CheckStarted,
+    Entry,
+    Event,
+    Note,
+    Postponed,
+    RunEnded,
+    Sample,
+    SessionEnded,
+)
 from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
@@ -56,16 +65,22 @@ class Fake:
     def inside(self, run_dir: Path) -> Path:
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
+    def start(
+        self, context: Path, run_id: str, deadline: Deadline, log: Path
+    ) -> command.RunningProgram | Forked:
         return Forked(self.program, context, deadline)
 
 
 class Real(Fake):
     """The same as a program of its own."""
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
+    def start(
+        self, context: Path, run_id: str, deadline: Deadline, log: Path
+    ) -> command.RunningProgram | Forked:
         argv = [sys.executable, "-c", self.program, str(context)]
-        return command.start(argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent)
+        return command.start(
+            argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent
+        )
 
 
 class Forked:
@@ -78,7 +93,9 @@ class Forked:
         self._began, self._status = time.monotonic(), None
         self._log = context.with_name("forked.err")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python 3.12 warns of threads: the child starts none of ours
+            warnings.simplefilter(
+                "ignore"
+            )  # Python 3.12 warns of threads: the child starts none of ours
             self._pid = os.fork()
         if self._pid == 0:
             become(program, context, self._log)
@@ -98,7 +115,9 @@ class Forked:
             time.sleep(0.005)
         assert self._status is not None
         code = os.waitstatus_to_exitcode(self._status)
-        return ProgramResult(("fork",), code, "", self._log.read_text(), time.monotonic() - self._began)
+        return ProgramResult(
+            ("fork",), code, "", self._log.read_text(), time.monotonic() - self._began
+        )
 
 
 def become(program: str, context: Path, log: Path) -> NoReturn:
@@ -150,7 +169,12 @@ with segment.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
 
 # On the nights before it was 150: at the first look it is less, at the second as it was.
 STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
-PAST = Reference(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
+PAST = Reference(
+    decides=True,
+    off_fails=3,
+    off_of=14,
+    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+)
 
 
 def honest(before: str = "pass", after: str = "pass") -> str:
@@ -172,7 +196,9 @@ class Runs:
         view: View | None = None,
         give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
     ) -> dict[str, object]:
-        prepared = PreparedRun(Options(), None, self.inventory, plan or journals.plan(), "a summary")
+        prepared = PreparedRun(
+            Options(), None, self.inventory, plan or journals.plan(), "a summary"
+        )
         self.dir = supervisor.new_run_dir(self.folder)
         station = Fake(program) if isinstance(program, str) else program
         Supervisor(prepared, station, self.dir, view or self.seen.append, give_way=give_way).run()
@@ -180,7 +206,9 @@ class Runs:
         return found
 
     def bodies(self, kind: type) -> list[object]:
-        return [entry.body for entry in reader.read(self.dir).entries if isinstance(entry.body, kind)]
+        return [
+            entry.body for entry in reader.read(self.dir).entries if isinstance(entry.body, kind)
+        ]
 
 
 @pytest.fixture
@@ -198,9 +226,13 @@ import time; time.sleep(SECONDS)
 
 
 @pytest.mark.parametrize("seconds", ["30.0", "0.0"])
-def test_a_night_gives_way_to_whom_the_watch_sees(runs: Runs, seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_night_gives_way_to_whom_the_watch_sees(
+    runs: Runs, seconds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(supervisor, "USERS_PERIOD_S", 0.1)
-    verdict = runs.run(honest(SOMEBODY.replace("SECONDS", seconds)), give_way=lambda users: Postponed(users, 1, 7))
+    verdict = runs.run(
+        honest(SOMEBODY.replace("SECONDS", seconds)), give_way=lambda users: Postponed(users, 1, 7)
+    )
     assert (verdict["verdict"], len(runs.bodies(Postponed))) == ("UNJUDGED", 1)
     assert "the machine is in use, so the night was given up after " in texts(verdict)
     assert "gpu0: train (process 42), from second " in texts(verdict)
@@ -227,7 +259,11 @@ def texts(verdict: dict[str, object]) -> str:
 
 def test_an_honest_session_passes(runs: Runs) -> None:
     assert runs.run(Real(honest()))["verdict"] == "PASS"
-    records = [type(entry.body).__name__ for entry in runs.seen if not isinstance(entry.body, Sample | Event)]
+    records = [
+        type(entry.body).__name__
+        for entry in runs.seen
+        if not isinstance(entry.body, Sample | Event)
+    ]
     assert records == [
         "SessionStarted",
         "CheckStarted",
@@ -282,7 +318,9 @@ def test_what_there_is_to_know_of_the_station_is_in_the_reports(runs: Runs) -> N
         (honest(after="sys.exit(70)"), "run: session load ended with exit code 70"),
     ],
 )
-def test_a_session_that_does_not_do_its_part_is_unjudged(runs: Runs, program: str, said: str) -> None:
+def test_a_session_that_does_not_do_its_part_is_unjudged(
+    runs: Runs, program: str, said: str
+) -> None:
     verdict = runs.run(program)
     assert verdict["verdict"] == "UNJUDGED"
     assert said in texts(verdict)
@@ -291,7 +329,9 @@ def test_a_session_that_does_not_do_its_part_is_unjudged(runs: Runs, program: st
 
 def test_a_session_that_cannot_be_started_is_unjudged(runs: Runs) -> None:
     class Broken(Fake):
-        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
+        def start(
+            self, context: Path, run_id: str, deadline: Deadline, log: Path
+        ) -> command.RunningProgram | Forked:
             raise CommandError("no more processes")
 
     verdict = runs.run(Broken(""))
@@ -302,11 +342,18 @@ def test_a_session_that_cannot_be_started_is_unjudged(runs: Runs) -> None:
 def test_a_gate_ends_the_run(runs: Runs) -> None:
     plan = journals.plan(journals.check("gpu.present", gate=True), journals.check("link.copy"))
     # pytest ends with 2 when a gate stops it.
-    program = honest(before="pass").replace('"pass", ""', '"fail", "missing"').replace("200.0", "1.0") + "sys.exit(2)\n"
+    program = (
+        honest(before="pass").replace('"pass", ""', '"fail", "missing"').replace("200.0", "1.0")
+        + "sys.exit(2)\n"
+    )
     verdict = runs.run(program, plan)
     assert verdict["verdict"] == "FAIL"
-    assert runs.bodies(RunEnded) == [RunEnded(False, "gpu.present did not pass, so nothing after it was run")]
-    assert [body.complete for body in runs.bodies(SessionEnded) if isinstance(body, SessionEnded)] == [True]
+    assert runs.bodies(RunEnded) == [
+        RunEnded(False, "gpu.present did not pass, so nothing after it was run")
+    ]
+    assert [
+        body.complete for body in runs.bodies(SessionEnded) if isinstance(body, SessionEnded)
+    ] == [True]
 
 
 def test_a_stop_is_asked_once_and_obeyed(runs: Runs) -> None:
@@ -321,7 +368,9 @@ def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
     """Under the reaper a session's family dies with it; a station that is no child of ours has only the run id to be found by."""
 
     class Loose(Fake):
-        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
+        def start(
+            self, context: Path, run_id: str, deadline: Deadline, log: Path
+        ) -> command.RunningProgram | Forked:
             environment = {**os.environ, "RIGPROOF_RUN": run_id}
             self.child = subprocess.Popen(["sleep", "600"], env=environment)
             return super().start(context, run_id, deadline, log)
@@ -396,11 +445,15 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 
 
 def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    first, second = supervisor.new_run_dir(tmp_path / "a/b"), supervisor.new_run_dir(tmp_path / "a/b")
+    first, second = (
+        supervisor.new_run_dir(tmp_path / "a/b"),
+        supervisor.new_run_dir(tmp_path / "a/b"),
+    )
     assert first != second
     assert (first / "logs").is_dir()
     with pytest.raises(
-        supervisor.OutputError, match=r"no run can be written there \(.*\): give another folder with --out"
+        supervisor.OutputError,
+        match=r"no run can be written there \(.*\): give another folder with --out",
     ):
         supervisor.new_run_dir(Path("/proc/x"))
 
@@ -408,10 +461,15 @@ def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
 def test_what_lies_outside_is_looked_at_again_within_the_run(runs: Runs) -> None:
     strays = journals.check("a.one", replace(journals.due(), past=PAST))
     verdict = runs.run(
-        STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass"), journals.plan(strays, journals.check("b.two"))
+        STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass"),
+        journals.plan(strays, journals.check("b.two")),
     )
     assert verdict["verdict"] == "PASS"
-    assert [(one.session, one.complete) for one in runs.bodies(SessionEnded) if isinstance(one, SessionEnded)] == [
+    assert [
+        (one.session, one.complete)
+        for one in runs.bodies(SessionEnded)
+        if isinstance(one, SessionEnded)
+    ] == [
         ("load", True),
         ("load-again", True),
     ]
@@ -433,10 +491,14 @@ def test_without_a_past_there_is_no_second_look(runs: Runs) -> None:
     assert len(runs.bodies(SessionEnded)) == 1
 
 
-@pytest.mark.parametrize("died", ["sys.exit(7)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
+@pytest.mark.parametrize(
+    "died", ["sys.exit(7)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+)
 def test_a_second_look_that_dies_leaves_the_run_unjudged(runs: Runs, died: str) -> None:
     strays = journals.check("a.one", replace(journals.due(), past=PAST))
-    program = STRAYED.replace("BEFORE", f"if context.session == 'load-again': {died}").replace("AFTER", "pass")
+    program = STRAYED.replace("BEFORE", f"if context.session == 'load-again': {died}").replace(
+        "AFTER", "pass"
+    )
     verdict = runs.run(program, journals.plan(strays))
     assert verdict["verdict"] == "UNJUDGED"
     assert "a.one: the second look did not finish" in texts(verdict)

@@ -59,13 +59,17 @@ def verdict(run_dir: Path) -> dict[str, object]:
 
 
 def closing(run_dir: Path) -> list[RunClosed]:
-    return [entry.body for entry in reader.read(run_dir).entries if isinstance(entry.body, RunClosed)]
+    return [
+        entry.body for entry in reader.read(run_dir).entries if isinstance(entry.body, RunClosed)
+    ]
 
 
 def test_killed_before_its_plan(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, [])
     told = unfinished.close_all(out, None, root)
-    assert told == ["an earlier run (run-1) was ended before its plan was written: nothing was measured in it"]
+    assert told == [
+        "an earlier run (run-1) was ended before its plan was written: nothing was measured in it"
+    ]
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
     assert unfinished.close_all(out, None, root) == []
 
@@ -80,13 +84,22 @@ def test_killed_before_it_had_written_a_line(out: Path, root: Path, content: byt
 
 def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
-    write_segment(run_dir / "telemetry.jsonl", [Sample({"cpu_temperature_c": 50.0 + i}) for i in range(3)], before)
+    write_segment(
+        run_dir / "telemetry.jsonl",
+        [Sample({"cpu_temperature_c": 50.0 + i}) for i in range(3)],
+        before,
+    )
     told = unfinished.close_all(out, None, before)
     assert told == [
         "an earlier run (run-1) was never finished: the harness was killed, or could not write any more; link.copy was running"
     ]
     assert closing(run_dir) == [
-        RunClosed("link.copy", False, {"cpu_temperature_c": 52.0}, told[0].partition("never finished: ")[2])
+        RunClosed(
+            "link.copy",
+            False,
+            {"cpu_temperature_c": 52.0},
+            told[0].partition("never finished: ")[2],
+        )
     ]
     found = verdict(run_dir)
     assert found["verdict"] == "UNJUDGED"
@@ -104,7 +117,10 @@ def test_what_the_gpus_showed_last_is_told(out: Path, before: Path) -> None:
         Sample({"temperature_c": 60.0, "power_w": 500.0}, component="gpu0"),
         Sample({"reason_hw_slowdown": 1.0}, component="gpu1"),
         Note("not a sample"),
-        Sample({"temperature_c": 91.4, "power_w": 699.6, "sm_clock_mhz": 1980.0, "fan": 0.5}, component="gpu0"),
+        Sample(
+            {"temperature_c": 91.4, "power_w": 699.6, "sm_clock_mhz": 1980.0, "fan": 0.5},
+            component="gpu0",
+        ),
     ]
     write_segment(run_dir / "telemetry.jsonl", [Sample({"cpu_temperature_c": 52.0})], before)
     path = write_segment(run_dir / "telemetry-gpu.jsonl", samples, before)
@@ -125,8 +141,12 @@ def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
     with (run_dir / "journal.jsonl").open("ab") as file:
         file.write(b'{"seq":4,"bo')
     told = unfinished.close_all(out, None, root)
-    assert told[0].endswith("the machine was restarted before it came to its end; link.copy was running")
-    assert [(one.rebooted, one.running, one.last_telemetry) for one in closing(run_dir)] == [(True, "link.copy", {})]
+    assert told[0].endswith(
+        "the machine was restarted before it came to its end; link.copy was running"
+    )
+    assert [(one.rebooted, one.running, one.last_telemetry) for one in closing(run_dir)] == [
+        (True, "link.copy", {})
+    ]
     assert "ends in half a line" in json.dumps(verdict(run_dir)["notes"])
 
 
@@ -138,14 +158,21 @@ def test_killed_when_no_check_was_running(out: Path, before: Path, root: Path, e
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
 
-def test_a_check_does_not_run_on_when_its_session_has_died(out: Path, before: Path, root: Path) -> None:
-    died: list[Body] = [*WHOLE[:MEASURED], SessionEnded("load", False, "was ended by signal 9", 3.0)]
+def test_a_check_does_not_run_on_when_its_session_has_died(
+    out: Path, before: Path, root: Path
+) -> None:
+    died: list[Body] = [
+        *WHOLE[:MEASURED],
+        SessionEnded("load", False, "was ended by signal 9", 3.0),
+    ]
     run_dir = begin(out, before, died)
     unfinished.close_all(out, None, root)
     assert closing(run_dir)[0].running is None
 
 
-def test_one_that_had_ended_gets_the_verdict_it_had_earned(out: Path, before: Path, root: Path) -> None:
+def test_one_that_had_ended_gets_the_verdict_it_had_earned(
+    out: Path, before: Path, root: Path
+) -> None:
     run_dir = begin(out, before, WHOLE)
     told = unfinished.close_all(out, None, root)
     assert told == ["an earlier run (run-1) had ended without its reports: they were written now"]
@@ -181,7 +208,9 @@ def test_killed_before_the_closing_record(out: Path, before: Path, root: Path) -
 
 def test_killed_in_the_closing_record(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
-    closed = write_segment(run_dir / "journal-closed-1.jsonl", [RunClosed(None, False, {}, "x")], root)
+    closed = write_segment(
+        run_dir / "journal-closed-1.jsonl", [RunClosed(None, False, {}, "x")], root
+    )
     closed.write_bytes(closed.read_bytes()[:-5])
     unfinished.close_all(out, None, root)
     assert [one.running for one in closing(run_dir)] == ["link.copy"]
@@ -189,8 +218,14 @@ def test_killed_in_the_closing_record(out: Path, before: Path, root: Path) -> No
 
 def test_killed_after_the_closing_record(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
-    write_segment(run_dir / "journal-closed-1.jsonl", [RunClosed("link.copy", False, {}, "as it was told")], root)
-    assert unfinished.close_all(out, None, root) == ["an earlier run (run-1) was never finished: as it was told"]
+    write_segment(
+        run_dir / "journal-closed-1.jsonl",
+        [RunClosed("link.copy", False, {}, "as it was told")],
+        root,
+    )
+    assert unfinished.close_all(out, None, root) == [
+        "an earlier run (run-1) was never finished: as it was told"
+    ]
     assert len(closing(run_dir)) == 1
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
@@ -208,7 +243,9 @@ def test_the_run_of_another_machine_is_left_alone(tmp_path: Path, out: Path, roo
     assert sorted(path.name for path in out.glob("*/*")) == ["journal.jsonl", "journal.jsonl"]
 
 
-def test_a_folder_that_cannot_be_written(out: Path, before: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written(
+    out: Path, before: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
     monkeypatch.setattr(os, "access", lambda path, mode: path != run_dir)
     assert unfinished.close_all(out, None, root) == [
@@ -224,13 +261,17 @@ def test_a_journal_that_is_damaged_is_told_and_left(out: Path, before: Path, roo
     path.write_bytes(b"\n".join([*lines[:3], b"rubbish", *lines[4:]]))
     begin(out, before, WHOLE[:3], "run-2")
     told = unfinished.close_all(out, None, root)
-    assert told[0].startswith(f"an earlier run (run-1) cannot be closed: {path}, line 4: is no record")
+    assert told[0].startswith(
+        f"an earlier run (run-1) cannot be closed: {path}, line 4: is no record"
+    )
     assert "run-2" in told[1]
     assert [one.name for one in run_dir.iterdir()] == ["journal.jsonl"]
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal-x.jsonl", "telemetry-gpu.jsonl"])
-def test_a_run_with_a_named_pipe_holds_up_no_later_one(out: Path, before: Path, root: Path, name: str) -> None:
+def test_a_run_with_a_named_pipe_holds_up_no_later_one(
+    out: Path, before: Path, root: Path, name: str
+) -> None:
     run_dir = begin(out, before, WHOLE)
     (run_dir / name).unlink(missing_ok=True)
     os.mkfifo(run_dir / name)
@@ -238,16 +279,26 @@ def test_a_run_with_a_named_pipe_holds_up_no_later_one(out: Path, before: Path, 
     told = unfinished.close_all(out, None, root)
     assert "run-2" in told[-1]
     if name.startswith("journal"):
-        assert f"cannot be closed: {run_dir / name}: cannot be read (it is a named pipe, not a file)" in told[0]
+        assert (
+            f"cannot be closed: {run_dir / name}: cannot be read (it is a named pipe, not a file)"
+            in told[0]
+        )
 
 
-def test_a_journal_with_two_beginnings_is_told_and_left(out: Path, before: Path, root: Path) -> None:
+def test_a_journal_with_two_beginnings_is_told_and_left(
+    out: Path, before: Path, root: Path
+) -> None:
     run_dir = begin(out, before, [WHOLE[0], WHOLE[0], WHOLE[-1]])
-    assert "cannot be closed: the journal holds 2 beginnings" in unfinished.close_all(out, None, root)[0]
+    assert (
+        "cannot be closed: the journal holds 2 beginnings"
+        in unfinished.close_all(out, None, root)[0]
+    )
     assert not (run_dir / "verdict.json").exists()
 
 
-def test_a_full_disk_is_told(out: Path, before: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told(
+    out: Path, before: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
     monkeypatch.setattr(os, "write", lambda _file, data: len(data) // 2)
     told = unfinished.close_all(out, None, root)
@@ -261,7 +312,9 @@ def test_a_full_disk_is_told(out: Path, before: Path, root: Path, monkeypatch: p
 # --- which runs there are ---
 
 
-def test_runs_are_found_in_the_output_folder_and_by_the_lock(tmp_path: Path, out: Path, before: Path) -> None:
+def test_runs_are_found_in_the_output_folder_and_by_the_lock(
+    tmp_path: Path, out: Path, before: Path
+) -> None:
     first, second = begin(out, before, WHOLE, "run-1"), begin(out, before, WHOLE, "run-2")
     closed = begin(out, before, WHOLE, "run-3")
     (closed / "verdict.json").write_text("{}")
@@ -277,7 +330,9 @@ def test_runs_are_found_in_the_output_folder_and_by_the_lock(tmp_path: Path, out
     assert list(unfinished.candidates(tmp_path / "nowhere", None)) == []
 
 
-def test_the_same_folder_by_another_name(out: Path, before: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_folder_by_another_name(
+    out: Path, before: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_dir = begin(out, before, WHOLE)
     monkeypatch.chdir(out.parent)
     assert list(unfinished.candidates(Path("reports"), run_dir)) == [Path("reports/run-1")]
@@ -291,7 +346,9 @@ def test_the_lock_cannot_send_us_to_another_users_folder(
     assert list(unfinished.candidates(out, elsewhere)) == []
 
 
-def test_a_folder_that_may_not_be_looked_into(out: Path, before: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_looked_into(
+    out: Path, before: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_dir = begin(out, before, WHOLE)
 
     def refuse(_path: Path) -> bool:
@@ -322,7 +379,8 @@ def test_a_harness_that_is_killed_while_it_writes(out: Path) -> None:
     run_dir.mkdir(parents=True)
     path = os.pathsep.join(sys.path)
     code = WRITER.replace(
-        "plan())[0]", f"plan())[0].__class__({run_id!r}, journals.plan(), {{}}, {clock.machine_id()!r})"
+        "plan())[0]",
+        f"plan())[0].__class__({run_id!r}, journals.plan(), {{}}, {clock.machine_id()!r})",
     )
     with (
         subprocess.Popen(["sleep", "600"], env={**os.environ, "RIGPROOF_RUN": run_id}) as stray,
@@ -348,7 +406,12 @@ def test_a_harness_that_is_killed_while_it_writes(out: Path) -> None:
 
 def test_the_check_that_was_running() -> None:
     entries = journals.entries(
-        [CheckStarted("a"), CheckEnded("a", "pass", "", 1.0), CheckStarted("b"), CheckEnded("a", "pass", "", 1.0)]
+        [
+            CheckStarted("a"),
+            CheckEnded("a", "pass", "", 1.0),
+            CheckStarted("b"),
+            CheckEnded("a", "pass", "", 1.0),
+        ]
     )
     assert unfinished.running_check(tuple(entries)) == "b"
     assert unfinished.running_check(tuple(entries[:2])) is None

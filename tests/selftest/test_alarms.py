@@ -69,7 +69,9 @@ def test_limits_that_are_too_tight_are_noticed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_fold_that_never_passes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def unjudged(entries: list[Entry]) -> Verdict:
-        return fold([entry for entry in entries if getattr(entry.body, "measurement", "") != "gpu_count"])
+        return fold(
+            [entry for entry in entries if getattr(entry.body, "measurement", "") != "gpu_count"]
+        )
 
     monkeypatch.setattr(journals_made, "fold", unjudged)
     (first, *_) = false_alarms(1, seed=1)
@@ -108,7 +110,9 @@ def test_what_was_recorded_is_within_three_deviations_of_the_middle_of_the_draws
             deviation = moved.spread if moved.absolute else moved.spread * middle[measurement]
             assert abs(value - middle[measurement]) <= 3 * deviation, (measurement, value)
     assert len(seen) > 30
-    assert set(RECORDED) - seen <= {"copy_own_p2p"}  # no recorded run copied to a peer by our own load
+    assert set(RECORDED) - seen <= {
+        "copy_own_p2p"
+    }  # no recorded run copied to a peer by our own load
 
 
 def test_every_noise_says_where_it_comes_from() -> None:

@@ -21,11 +21,15 @@ def test_it_is_another_process_and_its_result_comes_here() -> None:
     assert Beside("reckoning", lambda: (1, "found")).result() == (1, "found")
 
 
-def test_what_goes_wrong_is_one_sentence_and_its_traceback_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_goes_wrong_is_one_sentence_and_its_traceback_is_printed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     def reckon() -> int:
         return 1 // 0
 
-    with pytest.raises(BesideError, match=r"^reckoning ended without a result: its traceback stands above"):
+    with pytest.raises(
+        BesideError, match=r"^reckoning ended without a result: its traceback stands above"
+    ):
         Beside("reckoning", reckon).result()
     assert "ZeroDivisionError" in capfd.readouterr().err
 
@@ -53,7 +57,13 @@ def test_it_ends_with_the_one_that_made_it(tmp_path: Path) -> None:
         "time.sleep(0.3)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60.0)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60.0
+    )
     assert done.returncode == -signal.SIGKILL
     place = Path("/proc", done.stdout.strip())
-    wait_for(lambda: not place.exists() or "Z" in (place / "stat").read_text().rpartition(")")[2].split()[0])
+    wait_for(
+        lambda: (
+            not place.exists() or "Z" in (place / "stat").read_text().rpartition(")")[2].split()[0]
+        )
+    )

@@ -38,7 +38,10 @@ def test_every_fault_names_machines_and_checks_that_there_are() -> None:
     for named in read():
         assert named.fault.machine is None or named.fault.machine in described, named.name
         for expect in named.fault.expect:
-            assert expect.check in {"run", "start"} or expect.check in ids, (named.name, expect.check)
+            assert expect.check in {"run", "start"} or expect.check in ids, (
+                named.name,
+                expect.check,
+            )
 
 
 def test_the_code_fits_what_is_expected() -> None:
@@ -46,7 +49,9 @@ def test_the_code_fits_what_is_expected() -> None:
         outcomes = {one.outcome for one in named.fault.expect}
         due = 1 if "fail" in outcomes else named.fault.code if "refused" in outcomes else 3
         assert named.fault.code == due, named.name
-        assert ("refused" in outcomes) == any(one.check == "start" for one in named.fault.expect), named.name
+        assert ("refused" in outcomes) == any(one.check == "start" for one in named.fault.expect), (
+            named.name
+        )
 
 
 def laid(folder: Path, text: str, family: str = "links") -> Path:
@@ -70,7 +75,10 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (GOOD.replace('says = "measured 1"', 'says = "(measured 1"'), "no regular expression"),
         (GOOD[: GOOD.index("[[")] + "expect = []\n", "says nothing of what must be said"),
         (GOOD + GOOD[GOOD.index("[[") :], "two [[expect]] of one name"),
-        (GOOD.replace("code = 1", 'code = 1\ntools = { gpu-burn = "is FAULTY" }'), "names no machine"),
+        (
+            GOOD.replace("code = 1", 'code = 1\ntools = { gpu-burn = "is FAULTY" }'),
+            "names no machine",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -81,7 +89,10 @@ def test_a_file_that_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> 
 
 
 def test_a_family_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="there is no family 'gremlins' of faults: choose one of wrong results,"):
+    with pytest.raises(
+        CatalogueError,
+        match="there is no family 'gremlins' of faults: choose one of wrong results,",
+    ):
         read(laid(tmp_path, GOOD, "gremlins"))
 
 

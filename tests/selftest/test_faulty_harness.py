@@ -98,7 +98,11 @@ def selftest(copy: Path, fault: str) -> tuple[int, str, list[dict[str, object]]]
     )
     found = sorted(copy.glob("out/selftest/*/rows.json"))
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
-    (closing,) = (line for line in done.stdout.splitlines() if line.startswith(("CAUGHT ALL: ", "NOT PROVED: ")))
+    (closing,) = (
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith(("CAUGHT ALL: ", "NOT PROVED: "))
+    )
     return done.returncode, closing, json.loads(found[-1].read_bytes())
 
 

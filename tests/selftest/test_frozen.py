@@ -19,7 +19,9 @@ def test_every_frozen_run_is_still_played() -> None:
     assert set(frozen._frozen()) <= played
 
 
-def run(*findings: str, values: dict[str, float | None] | None = None, verdict: str = "FAIL") -> dict[str, object]:
+def run(
+    *findings: str, values: dict[str, float | None] | None = None, verdict: str = "FAIL"
+) -> dict[str, object]:
     """What one run said; by default a slow link and a hot GPU."""
     return {
         "verdict": verdict,
@@ -44,7 +46,9 @@ def run(*findings: str, values: dict[str, float | None] | None = None, verdict: 
         (run(values={GAIN: 2.0}), "is not any more"),
     ],
 )
-def test_what_counts_as_a_difference(monkeypatch: pytest.MonkeyPatch, now: dict[str, object], word: str) -> None:
+def test_what_counts_as_a_difference(
+    monkeypatch: pytest.MonkeyPatch, now: dict[str, object], word: str
+) -> None:
     monkeypatch.setattr(frozen, "_frozen", lambda: {"links/one": frozen.merged([run(), run()])})
     fault = Fault(what="a link that is slow", expect=(), code=1)
     said = frozen.difference("links/one", fault, now)

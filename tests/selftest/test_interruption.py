@@ -55,7 +55,10 @@ def test_the_same_seed_gives_the_same_points() -> None:
     assert one.choice(1).random() == one.choice(1).random() != other.choice(1).random()
 
 
-@each("part, found", [(0.0, (0, 0.0)), (0.24, (0, 2.4)), (0.25, (1, 0.0)), (0.5, (2, 0.0)), (0.99, (2, 4.9))])
+@each(
+    "part, found",
+    [(0.0, (0, 0.0)), (0.24, (0, 2.4)), (0.25, (1, 0.0)), (0.5, (2, 0.0)), (0.99, (2, 4.9))],
+)
 def test_a_moment_is_counted_from_the_mark_before_it(part: float, found: tuple[int, float]) -> None:
     number, seconds = moment(part, [0.0, 2.5, 5.0, 10.0])
     assert (number, round(seconds, 6)) == found
@@ -74,12 +77,18 @@ def test_what_reached_the_disk_is_not_lost(tmp_path: Path) -> None:
     measured = Measured("a.b", "x", "c", "s", 1.0)
     ended: list[Body] = [CheckStarted("a.b"), measured, CheckEnded("a.b", "pass", "", 1.0)]
     whole = write_segment(tmp_path / "run/journal.jsonl", ended, root).read_bytes()
-    open_ = write_segment(tmp_path / "run/journal-load.jsonl", [*ended, measured, measured], root).read_bytes()
+    open_ = write_segment(
+        tmp_path / "run/journal-load.jsonl", [*ended, measured, measured], root
+    ).read_bytes()
     assert power.on_disk(whole, telemetry=False) == len(whole)
     assert open_[: power.on_disk(open_, telemetry=False)].count(b"\n") == 1 + len(ended)
     assert power.on_disk(b'{"half', telemetry=False) == 0
-    samples = write_segment(tmp_path / "run/telemetry.jsonl", [Sample({"a": 1.0})] * 3, root).read_bytes()
-    assert samples[: power.on_disk(samples, telemetry=True)].count(b"\n") == 1, "all of them are of the last second"
+    samples = write_segment(
+        tmp_path / "run/telemetry.jsonl", [Sample({"a": 1.0})] * 3, root
+    ).read_bytes()
+    assert samples[: power.on_disk(samples, telemetry=True)].count(b"\n") == 1, (
+        "all of them are of the last second"
+    )
     power.lose(tmp_path / "run", random.Random(1))
     assert (tmp_path / "run/journal.jsonl").read_bytes() == whole
     assert (tmp_path / "run/journal-load.jsonl").stat().st_size < len(open_)
@@ -93,14 +102,18 @@ def cut(tmp_path: Path) -> Cut:
     """A run that was cut off in the middle of a check, with half a line at its end."""
     root = machine_root(tmp_path / "root")
     folder = write_segment(tmp_path / "out/run-1/journal.jsonl", WHOLE[:MEASURED], root).parent
-    write_segment(folder / "telemetry-gpu.jsonl", [Sample({"power_w": 450.0}, component="gpu0")], root)
+    write_segment(
+        folder / "telemetry-gpu.jsonl", [Sample({"power_w": 450.0}, component="gpu0")], root
+    )
     with (folder / "journal.jsonl").open("ab") as file:
         file.write(b'{"seq":')
     return Cut(folder, segments(folder))
 
 
 def close(cut: Cut, tmp_path: Path, boot: str = "boot-1") -> str:
-    (sentence,) = unfinished.close_all(cut.folder.parent, None, machine_root(tmp_path / "root", boot=boot))
+    (sentence,) = unfinished.close_all(
+        cut.folder.parent, None, machine_root(tmp_path / "root", boot=boot)
+    )
     return f"{sentence}\n"
 
 
@@ -134,7 +147,9 @@ def test_each_thing_that_is_not_as_it_must_be(cut: Cut, tmp_path: Path) -> None:
     verdict = json.loads((cut.folder / "verdict.json").read_bytes())
     (cut.folder / "verdict.json").write_text(json.dumps(verdict | {"verdict": "PASS"}))
     assert "verdict.json says PASS, and UNJUDGED is due" in wrong()
-    assert "verdict.json says PASS, and its journal UNJUDGED" in "; ".join(cut.before_the_next_start())
+    assert "verdict.json says PASS, and its journal UNJUDGED" in "; ".join(
+        cut.before_the_next_start()
+    )
     (cut.folder / "verdict.json").write_text(json.dumps(verdict | {"notes": []}))
     assert "does not say what was torn" in wrong()
     (cut.folder / "report.html").unlink()
@@ -147,7 +162,11 @@ def test_each_thing_that_is_not_as_it_must_be(cut: Cut, tmp_path: Path) -> None:
 
 def test_what_is_asked_of_a_run_without_room() -> None:
     good = Run(
-        3, "", "rigproof: x: cannot be written (No space left on device): make room, then start again\n", 1.0, None
+        3,
+        "",
+        "rigproof: x: cannot be written (No space left on device): make room, then start again\n",
+        1.0,
+        None,
     )
     assert list(refused(good)) == []
     for bad, word in (

@@ -62,10 +62,24 @@ def drive(
 ) -> subprocess.CompletedProcess[str]:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "listed.toml").write_text(listed, encoding="utf-8")
-    argv = [sys.executable, "-c", DRIVER, root, tmp_path / "scratch", json.dumps(asked), tmp_path / "listed.toml"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COVERAGE"))}
+    argv = [
+        sys.executable,
+        "-c",
+        DRIVER,
+        root,
+        tmp_path / "scratch",
+        json.dumps(asked),
+        tmp_path / "listed.toml",
+    ]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST", "COVERAGE"))
+    }
     environment["PYTHONPATH"] = str(ROOT)
-    return subprocess.run([str(one) for one in argv], env=environment, capture_output=True, text=True, timeout=100)
+    return subprocess.run(
+        [str(one) for one in argv], env=environment, capture_output=True, text=True, timeout=100
+    )
 
 
 def became(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -88,14 +102,18 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def test_each_mutation_is_noticed_or_not_and_the_list_excuses_only_what_it_names(tmp_path: Path, project: Path) -> None:
+def test_each_mutation_is_noticed_or_not_and_the_list_excuses_only_what_it_names(
+    tmp_path: Path, project: Path
+) -> None:
     entry = {
         "path": "acceptance/fold.py",
         "line": "while len(kinds) > most:",
         "change": "len(kinds) > most -> len(kinds) >= most",
         "why": "no test of this project looks at it",
     }
-    listed = "[[equivalent]]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
+    listed = "[[equivalent]]\n" + "\n".join(
+        f"{key} = {json.dumps(value)}" for key, value in entry.items()
+    )
     found = became(drive(tmp_path, project, {"acceptance/fold.py": []}, listed))
     failure = "tests/test_fold.py::test_a_failure_fails"
     assert found["'fail' in kinds -> False"]["by"] == failure
@@ -110,7 +128,9 @@ def test_each_mutation_is_noticed_or_not_and_the_list_excuses_only_what_it_names
 
 @pytest.mark.sweep
 def test_without_a_green_beginning_there_is_no_score(tmp_path: Path, project: Path) -> None:
-    (project / "tests/test_fold.py").write_text(TEST + "\n\ndef test_wrong() -> None:\n    raise ValueError\n")
+    (project / "tests/test_fold.py").write_text(
+        TEST + "\n\ndef test_wrong() -> None:\n    raise ValueError\n"
+    )
     done = drive(tmp_path, project, {"acceptance/fold.py": []})
     assert done.returncode == 1
     assert "not green without any mutation" in done.stderr

@@ -66,7 +66,12 @@ def test_a_rule(rule: str, source: str, expected: list[str]) -> None:
 
 def test_severities_have_words_of_their_own() -> None:
     found = changes("x = ['fatal', 'error', 'warning', 'info', 'pass']", "spoken", rules.SEVERITIES)
-    assert found == ["'fatal' -> 'info'", "'error' -> 'info'", "'warning' -> 'info'", "'info' -> 'fatal'"]
+    assert found == [
+        "'fatal' -> 'info'",
+        "'error' -> 'info'",
+        "'warning' -> 'info'",
+        "'info' -> 'fatal'",
+    ]
 
 
 @each(
@@ -85,13 +90,18 @@ def test_texts_types_and_assertions_are_left_alone(source: str) -> None:
 
 
 def test_a_mutation_says_where_it_stands() -> None:
-    (one,) = operators.mutations("def f(a):\n    if a:\n        return not a\n", rules.OUTCOMES, frozenset({"negated"}))
+    (one,) = operators.mutations(
+        "def f(a):\n    if a:\n        return not a\n", rules.OUTCOMES, frozenset({"negated"})
+    )
     assert (one.line, one.text, one.change) == (3, "return not a", "not a -> a")
 
 
 def test_applied_each_mutation_changes_its_own_place_and_nothing_else() -> None:
     source = "def f(a, b):\n    if a < b and a < b:\n        raise ValueError\n    return [1, 1]\n"
-    made = [ast.unparse(operators.apply(source, one)) for one in operators.mutations(source, rules.OUTCOMES)]
+    made = [
+        ast.unparse(operators.apply(source, one))
+        for one in operators.mutations(source, rules.OUTCOMES)
+    ]
     assert len(set(made)) == len(made) > 8
     assert ast.unparse(ast.parse(source)) not in made
     for text in made:

@@ -29,7 +29,9 @@ def test_what_nobody_noticed_is_told_with_its_place_and_lowers_the_score() -> No
     assert table.counts("acceptance/") == (4, 2, 1, 1)
     assert len(table.missed) == 1
     lines = list(table.lines())
-    assert lines[-1] == "NOT noticed: acceptance/core/x.py:3: a < b -> a <= b   [compared; if a < b:]"
+    assert (
+        lines[-1] == "NOT noticed: acceptance/core/x.py:3: a < b -> a <= b   [compared; if a < b:]"
+    )
     assert any(line.startswith("all") and line.endswith("66.7 %") for line in lines)
 
 
@@ -39,7 +41,10 @@ def test_an_equivalent_mutation_that_a_test_noticed_is_none() -> None:
     assert list(table.lines())[-1].endswith("noticed by tests/t.py::test_x")
 
 
-@each("noticed, of, share", [(3, 3, "100 %"), (99_999, 100_000, "99.9 %"), (0, 4, "0.0 %"), (0, 0, "-")])
+@each(
+    "noticed, of, share",
+    [(3, 3, "100 %"), (99_999, 100_000, "99.9 %"), (0, 4, "0.0 %"), (0, 0, "-")],
+)
 def test_only_all_is_100_percent(noticed: int, of: int, share: str) -> None:
     assert score.share_of(noticed, of) == share
 
@@ -47,7 +52,9 @@ def test_only_all_is_100_percent(noticed: int, of: int, share: str) -> None:
 def test_what_was_missed_can_be_tried_again(tmp_path: Path) -> None:
     table = Score((result("t"), result("", path="acceptance/core/y.py")))
     (tmp_path / "mutation.json").write_text(json.dumps(table.to_json_object()), encoding="utf-8")
-    assert score.missed_before(tmp_path / "mutation.json") == {("acceptance/core/y.py", "if a < b:", "a < b -> a <= b")}
+    assert score.missed_before(tmp_path / "mutation.json") == {
+        ("acceptance/core/y.py", "if a < b:", "a < b -> a <= b")
+    }
 
 
 def test_a_sample_is_spread_over_everything_and_always_the_same() -> None:
@@ -66,7 +73,10 @@ def listed(tmp_path: Path, text: str) -> equivalents.Known:
 
 def test_a_listed_mutation_is_excused_and_no_other(tmp_path: Path) -> None:
     known = listed(tmp_path, ENTRY)
-    assert known.why("acceptance/core/x.py", "if a < b:", "a < b -> a <= b") == "a and b are never equal here"
+    assert (
+        known.why("acceptance/core/x.py", "if a < b:", "a < b -> a <= b")
+        == "a and b are never equal here"
+    )
     assert known.why("acceptance/core/x.py", "if a < b:", "a < b -> a > b") is None
     assert known.why("acceptance/core/y.py", "if a < b:", "a < b -> a <= b") is None
 
@@ -75,7 +85,9 @@ def test_an_entry_that_no_mutation_matches_any_more_is_stale(tmp_path: Path) -> 
     known = listed(tmp_path, ENTRY)
     there = ("acceptance/core/x.py", "if a < b:", "a < b -> a <= b")
     assert known.stale([there], ["acceptance/core/x.py"]) == []
-    assert known.stale([(there[0], "if a < c:", there[2])], ["acceptance/core/x.py"]) == list(known.entries)
+    assert known.stale([(there[0], "if a < c:", there[2])], ["acceptance/core/x.py"]) == list(
+        known.entries
+    )
     assert known.stale([], ["acceptance/core/y.py"]) == []  # not looked at
 
 

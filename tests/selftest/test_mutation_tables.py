@@ -28,7 +28,9 @@ def test_a_limit_is_taken_away_turned_round_and_loosened() -> None:
     "bound, looser", [("high = 0", "high = 10"), ("high = 15", "high = 150"), ("low = 3", "low = 0"), ("low = 25", "low = 2")]
 )  # fmt: skip
 def test_whole_numbers_stay_whole(bound: str, looser: str) -> None:
-    assert f"{bound} -> {looser}" in [one.change for one in limit_mutations(f"[[limit]]\n{bound}\n")]
+    assert f"{bound} -> {looser}" in [
+        one.change for one in limit_mutations(f"[[limit]]\n{bound}\n")
+    ]
 
 
 def test_a_limit_that_is_gone_leaves_the_others() -> None:
@@ -37,7 +39,9 @@ def test_a_limit_that_is_gone_leaves_the_others() -> None:
 
 
 def test_shares_of_an_architecture() -> None:
-    found = [one.change for one in limit_mutations("short = { f64 = 0.5, f16 = .2 }\ncopy = 0.65 # x")]
+    found = [
+        one.change for one in limit_mutations("short = { f64 = 0.5, f16 = .2 }\ncopy = 0.65 # x")
+    ]
     assert found == [
         "short = { f64 = 0.5, f16 = .2 } -> short = { f64 = 0.05, f16 = .2 }",
         "short = { f64 = 0.5, f16 = .2 } -> short = { f64 = 0.5, f16 = 0.02 }",
@@ -67,17 +71,27 @@ def test_no_limit_and_no_weight_of_the_shipped_tables_is_left_out() -> None:
     for file in tables.files(ROOT):
         text = file.read_text(encoding="utf-8")
         changes = [one.change for one in found[file.name]]
-        assert sum(change.startswith("measurement") for change in changes) == text.count("\n[[limit]]\n"), file.name
-        assert sum(change.startswith("severity = ") for change in changes) == text.count("\nseverity = "), file.name
+        assert sum(change.startswith("measurement") for change in changes) == text.count(
+            "\n[[limit]]\n"
+        ), file.name
+        assert sum(change.startswith("severity = ") for change in changes) == text.count(
+            "\nseverity = "
+        ), file.name
     assert len(found["host.toml"]) > 400
     assert sum("gone" in one.change for one in found["xid.toml"]) == 172
 
 
-def test_the_books_notice_a_limit_that_is_gone_and_an_event_that_weighs_nothing(tmp_path: Path) -> None:
+def test_the_books_notice_a_limit_that_is_gone_and_an_event_that_weighs_nothing(
+    tmp_path: Path,
+) -> None:
     ask = tables.noticing(ROOT, tmp_path)
     host, xid = ROOT / "fixtures/models/host.toml", ROOT / "fixtures/events/xid.toml"
     assert ask(host, host.read_text(encoding="utf-8")) == ""
-    gone = next(one for one in tables.mutations(host) if one.change == 'measurement = "disk_faults" -> gone')
+    gone = next(
+        one for one in tables.mutations(host) if one.change == 'measurement = "disk_faults" -> gone'
+    )
     assert ask(host, gone.table) == "disk_faults: has no limit"
-    lost = xid.read_text(encoding="utf-8").replace('BUS"\nseverity = "fatal"', 'BUS"\nseverity = "info"')
+    lost = xid.read_text(encoding="utf-8").replace(
+        'BUS"\nseverity = "fatal"', 'BUS"\nseverity = "info"'
+    )
     assert ask(xid, lost) == "Xid 79: info in the table, fatal in the book"

@@ -19,13 +19,22 @@ from selftest import nights_on_gpu
 
 
 def course(measurement: str, *values: float) -> TrendSeries:
-    points = [TrendPoint(f"run-{day}", day, value, None, False, False, True, 1) for day, value in enumerate(values)]
+    points = [
+        TrendPoint(f"run-{day}", day, value, None, False, False, True, 1)
+        for day, value in enumerate(values)
+    ]
     return TrendSeries("gemm.gpu", measurement, "gpu0", "TFLOP/s", "GPU-a", tuple(points))
 
 
 def test_what_moved_farthest_comes_first_and_what_stood_still_is_counted() -> None:
-    found = [course("steady", 5.0, 5.0, 5.0), course("a_little", 100.0, 101.0, 100.0), course("much", 100.0, 90.0)]
-    _, _, *rows = nights_on_gpu.moved([*found, course("once", 7.0), course("from_zero", 0.0, 0.0, 3.0)])
+    found = [
+        course("steady", 5.0, 5.0, 5.0),
+        course("a_little", 100.0, 101.0, 100.0),
+        course("much", 100.0, 90.0),
+    ]
+    _, _, *rows = nights_on_gpu.moved(
+        [*found, course("once", 7.0), course("from_zero", 0.0, 0.0, 3.0)]
+    )
     assert rows == [
         "| `gemm.gpu` `from_zero` gpu0 | 0 0 3 | TFLOP/s | inf |",
         "| `gemm.gpu` `much` gpu0 | 100 90 | TFLOP/s | 10.5 |",
@@ -58,7 +67,9 @@ def test_a_run_without_a_verdict_or_none_at_all_is_an_alarm(tmp_path: Path) -> N
 class Box:
     """A machine with a GPU, whose runs are made up: each takes the next of these nights, None where no run comes about."""
 
-    def __init__(self, out: Path, nights: list[Night | None], baseline: SimpleNamespace | None = None) -> None:
+    def __init__(
+        self, out: Path, nights: list[Night | None], baseline: SimpleNamespace | None = None
+    ) -> None:
         self.out, self.baseline = out, baseline
         self._nights = iter(nights)
 
@@ -98,7 +109,11 @@ SKIPPED = night(3, None, verdict="UNJUDGED", postponed=True)
         ([night(number) for number in range(4)], 0, "3 of 3 nights after the baseline, 0 alarms"),
         ([night(0), night(1), SKIPPED], 1, "1 of 3 nights after the baseline, 1 alarms"),
         ([night(0), night(1), None], 1, "1 of 3 nights after the baseline, 1 alarms"),
-        ([night(0), night(1, verdict="UNJUDGED"), night(2)], 1, "1 of 3 nights after the baseline, 1 alarms"),
+        (
+            [night(0), night(1, verdict="UNJUDGED"), night(2)],
+            1,
+            "1 of 3 nights after the baseline, 1 alarms",
+        ),
         ([None], 1, "accept --profile nightly: exit 2 after 0 s, 1 alarms"),
         ([night(0, verdict="UNJUDGED")], 1, "accept --profile nightly: exit 3 after 1 s, 1 alarms"),
     ],
@@ -116,7 +131,9 @@ def test_nights_that_measured_something_count(
 
 
 def test_it_goes_on_where_it_was_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Box(tmp_path, [night(0, verdict="UNJUDGED"), night(1), night(2), SKIPPED, night(4), night(5)])
+    box = Box(
+        tmp_path, [night(0, verdict="UNJUDGED"), night(1), night(2), SKIPPED, night(4), night(5)]
+    )
     assert [box.main(monkeypatch) for _ in range(3)] == [1, 1, 0]
     assert box.main(monkeypatch) == 0  # nothing is left to do
 
@@ -126,7 +143,9 @@ def test_an_alarm_of_an_earlier_start_is_one_still(
 ) -> None:
     box = Box(tmp_path, [night(number) for number in range(4)])
     assert box.main(monkeypatch) == 0
-    (tmp_path / night(2).run_id / "verdict.json").write_text(json.dumps({"verdict": "PASS", "warnings": ["hot"]}))
+    (tmp_path / night(2).run_id / "verdict.json").write_text(
+        json.dumps({"verdict": "PASS", "warnings": ["hot"]})
+    )
     assert box.main(monkeypatch) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "3 of 3 nights after the baseline, 1 alarms"
     with Store.open(location.database(tmp_path, clock.machine_id())) as store:
@@ -140,7 +159,9 @@ def test_a_remark_on_the_accepted_run_is_an_alarm_at_every_start(
 ) -> None:
     box = Box(tmp_path, [night(number) for number in range(4)])
     assert box.main(monkeypatch) == 0
-    (tmp_path / night(0).run_id / "verdict.json").write_text(json.dumps({"verdict": "PASS", "warnings": ["hot"]}))
+    (tmp_path / night(0).run_id / "verdict.json").write_text(
+        json.dumps({"verdict": "PASS", "warnings": ["hot"]})
+    )
     assert box.main(monkeypatch) == 1
     assert "hot" in (tmp_path / nights_on_gpu.NIGHTS).read_text()
 
@@ -150,7 +171,9 @@ def test_a_history_without_the_run_of_the_baseline_counts_no_night(
 ) -> None:
     box = Box(tmp_path, [night(number) for number in range(4)])
     assert box.main(monkeypatch) == 0
-    box.baseline = SimpleNamespace(certificate=SimpleNamespace(birth=SimpleNamespace(run_id="another")))
+    box.baseline = SimpleNamespace(
+        certificate=SimpleNamespace(birth=SimpleNamespace(run_id="another"))
+    )
     assert box.main(monkeypatch) == 1
     assert "does not hold another, the run of the baseline" in capsys.readouterr().err
 

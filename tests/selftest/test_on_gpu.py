@@ -13,12 +13,26 @@ from selftest.fault import read
 
 def test_what_a_load_makes_by_itself_is_played_and_nothing_else() -> None:
     names = {named.name for named in on_gpu.playable(read(), 1)}
-    assert names >= {"burn-bit", "burn-stuck", "burn-repeat", "burn-unwritten", "vram-bit", "vram-address"}
-    assert not names & {"one-gpu-of-two-repeats", "gemm-wrong", "gpu-30-below-sheet", "burn-beside-sibling"}
+    assert names >= {
+        "burn-bit",
+        "burn-stuck",
+        "burn-repeat",
+        "burn-unwritten",
+        "vram-bit",
+        "vram-address",
+    }
+    assert not names & {
+        "one-gpu-of-two-repeats",
+        "gemm-wrong",
+        "gpu-30-below-sheet",
+        "burn-beside-sibling",
+    }
     assert not on_gpu.playable(read(), 0)
 
 
-def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_is(tmp_path: Path) -> None:
+def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_is(
+    tmp_path: Path,
+) -> None:
     python = on_gpu.interpreter(tmp_path / "env", "vram", "bit")
 
     def words(*more: str) -> subprocess.CompletedProcess[str]:
@@ -30,9 +44,19 @@ def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_i
     wrong = words("-m", "acceptance.loads.vram.load", "--seconds", "1", "--inject", "bit")
     assert "GPU" in wrong.stderr or "torch" in wrong.stderr
     assert "--seconds" in words("-m", "acceptance.loads.vram.load").stderr
-    python.write_text(python.read_text(encoding="utf-8").replace("bit", "nothing"), encoding="utf-8")
-    assert "invalid choice: 'nothing'" in words("-m", "acceptance.loads.vram.load", "--seconds", "1").stderr
-    assert "--inject" not in words("-m", "acceptance.loads.copy.load", "--seconds", "x").stderr.partition("error:")[2]
+    python.write_text(
+        python.read_text(encoding="utf-8").replace("bit", "nothing"), encoding="utf-8"
+    )
+    assert (
+        "invalid choice: 'nothing'"
+        in words("-m", "acceptance.loads.vram.load", "--seconds", "1").stderr
+    )
+    assert (
+        "--inject"
+        not in words("-m", "acceptance.loads.copy.load", "--seconds", "x").stderr.partition(
+            "error:"
+        )[2]
+    )
 
 
 def test_where_there_is_no_gpu_it_says_so(

@@ -30,14 +30,22 @@ CAUGHT = Row(
     "0123456789ab",
     "one/run-1/journal.jsonl",
 )
-MISSED = Row("slow", "gpu", "load", False, "compute.gemm", wrong="compute.gemm came to pass, not fail")
+MISSED = Row(
+    "slow", "gpu", "load", False, "compute.gemm", wrong="compute.gemm came to pass, not fail"
+)
 CLEAN = FalseAlarms("8xh200", 100, 0, remarked=3)
 HOSTILE = "\x1b[31m]]><script>alert(1)</script>\u202e\x00 [bold]x"
 
 
-def outcome(*rows: Row, alarms: tuple[FalseAlarms, ...] = (CLEAN,), troubles: tuple[str, ...] = ()) -> paper.Outcome:
-    small = (Sensitivity("a GPU slow beside its equal", "10 %", "9 %", "gemm_bf16_ratio, limit 0.9"),)
-    return paper.Outcome("2026-11-22T02:00:00Z", "abc123", "short", 300.0, rows, alarms, small, troubles)
+def outcome(
+    *rows: Row, alarms: tuple[FalseAlarms, ...] = (CLEAN,), troubles: tuple[str, ...] = ()
+) -> paper.Outcome:
+    small = (
+        Sensitivity("a GPU slow beside its equal", "10 %", "9 %", "gemm_bf16_ratio, limit 0.9"),
+    )
+    return paper.Outcome(
+        "2026-11-22T02:00:00Z", "abc123", "short", 300.0, rows, alarms, small, troubles
+    )
 
 
 def test_all_caught_is_good_and_everything_else_is_not() -> None:
@@ -65,10 +73,18 @@ def test_a_row_that_contradicts_itself_cannot_be_made() -> None:
 
 def test_the_junit_fails_by_what_was_missed_and_names_the_runs() -> None:
     bad = FalseAlarms("4090", 10, 2, "fail: gemm_f16")
-    data = paper.junit(outcome(CAUGHT, MISSED, alarms=(CLEAN, bad), troubles=("a part was not tried",)))
+    data = paper.junit(
+        outcome(CAUGHT, MISSED, alarms=(CLEAN, bad), troubles=("a part was not tried",))
+    )
     assert jenkins_schema.faults(data) == []
-    cases = {case.name: TestCase.fromelem(case._elem) for suite in JUnitXml.fromstring(data) for case in suite}
-    failed = {name for name, case in cases.items() if any(isinstance(one, Failure) for one in case.result)}
+    cases = {
+        case.name: TestCase.fromelem(case._elem)
+        for suite in JUnitXml.fromstring(data)
+        for case in suite
+    }
+    failed = {
+        name for name, case in cases.items() if any(isinstance(one, Failure) for one in case.result)
+    }
     assert failed == {"slow: gpu", "clean runs: 4090", "the self-test itself 1"}
     assert {one.name: one.value for one in cases["links: dead-nvlink"].properties()} == {
         "seam": "NVML", "by": "link.nvlinks", "run_id": "run-1", "container": "0123456789ab", "journal": "one/run-1/journal.jsonl",
@@ -101,11 +117,15 @@ def test_the_table_in_the_terminal_says_what_was_missed() -> None:
 
 
 @pytest.mark.parametrize(("rows", "code"), [((CAUGHT,), 0), ((CAUGHT, MISSED), 1)])
-def test_its_record_is_what_later_runs_tell(tmp_path: Path, rows: tuple[Row, ...], code: int) -> None:
+def test_its_record_is_what_later_runs_tell(
+    tmp_path: Path, rows: tuple[Row, ...], code: int
+) -> None:
     folder = tmp_path / "selftest"
     folder.mkdir()
     assert close(outcome(*rows), folder, tmp_path, "digest") == code
-    record = msgspec.json.decode((tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.SelftestRecord)
+    record = msgspec.json.decode(
+        (tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.SelftestRecord
+    )
     assert (record.caught, record.faults, record.package_digest) == (1, len(rows), "digest")
     told = selftest_record.selftest_sentence(tmp_path, "digest", record.machine_id)
     assert f"1 of {len(rows)} faults caught" in told

@@ -17,7 +17,12 @@ def points(left: list[str]) -> Generator[Row, None, None]:
     try:
         for number in (1, 2):
             yield Row(
-                "interruption", f"point {number}", "process", True, message="told", journal="out/run/journal.jsonl"
+                "interruption",
+                f"point {number}",
+                "process",
+                True,
+                message="told",
+                journal="out/run/journal.jsonl",
             )
     finally:
         left.append("cleared")

@@ -30,7 +30,11 @@ QUICK = [one for one in COUNTED if one.unit in ("", "ms")]  # nothing is drawn f
 
 
 def subject(machine: str, measurement: str, *, less: bool = True) -> Subject:
-    return next(one for one in subjects(named(machine)) if one.due.measurement == measurement and one.less == less)
+    return next(
+        one
+        for one in subjects(named(machine))
+        if one.due.measurement == measurement and one.less == less
+    )
 
 
 def searched(machine: str, measurement: str, *, less: bool = True) -> Caught:
@@ -49,7 +53,9 @@ def test_so_can_all_that_can_be_declared() -> None:
 def test_every_limited_measurement_has_its_row() -> None:
     patterns = [one.pattern for one in (*SLOW, *COUNTED)]
     names = {one.due.measurement for machine in every() for one in subjects(machine)}
-    unasked = {name for name in names if not any(re.fullmatch(pattern, name) for pattern in patterns)}
+    unasked = {
+        name for name in names if not any(re.fullmatch(pattern, name) for pattern in patterns)
+    }
     assert unasked == {"cpu_gemm_f64"}  # limited by one machine file's own figure only
 
 
@@ -86,7 +92,13 @@ def test_noise_moves_what_is_caught_for_certain() -> None:
 
 def test_halving_finds_the_first_step() -> None:
     steps = [float(step) for step in range(1, 100)]
-    assert [first(steps, lambda size, edge=edge: size >= edge) for edge in (1, 2, 57, 99, 100)] == [1, 2, 57, 99, None]  # type: ignore[misc]
+    assert [first(steps, lambda size, edge=edge: size >= edge) for edge in (1, 2, 57, 99, 100)] == [
+        1,
+        2,
+        57,
+        99,
+        None,
+    ]  # type: ignore[misc]
 
 
 def test_what_is_slow_is_caught_or_missed_and_nothing_else() -> None:
@@ -113,17 +125,23 @@ def test_a_fold_that_counts_only_failures_is_noticed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(journals_made, "fold", blind)
     found = list(unable(named("1xh200")))
     assert "1xh200: gpu.present, gpu_count: a run without it passes" in found
-    assert len(found) == sum(len({due.measurement for due in check.due}) for check in named("1xh200").plan.checks)
+    assert len(found) == sum(
+        len({due.measurement for due in check.due}) for check in named("1xh200").plan.checks
+    )
 
 
 def test_a_limit_that_is_dropped_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     against = judgement._against_limit
 
-    def lenient(due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]) -> Finding | None:
+    def lenient(
+        due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]
+    ) -> Finding | None:
         return None if due.measurement == "gemm_bf16" else against(due, check, value, note, waivers)
 
     monkeypatch.setattr(judgement, "_against_limit", lenient)
-    assert list(unable(named("1xh200"))) == ["1xh200: compute.gemm_together, gemm_bf16: no fault of it fails"]
+    assert list(unable(named("1xh200"))) == [
+        "1xh200: compute.gemm_together, gemm_bf16: no fault of it fails"
+    ]
     (row,) = rows([one for one in SLOW if "in bf16" in one.what], 5, 1)
     assert "gemm_bf16 " not in row.how
 

@@ -30,7 +30,10 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
     """A run of the checks link.copy and, with a value of its own each, link.other1 and so on; read back as after a call."""
     names = ["link.copy", *(f"link.other{number}" for number in range(1, len(others) + 1))]
     planned = plan(*(check(name, due(name.replace("link.", ""))) for name in names))
-    values = {(name.replace("link.", ""), "gpu0"): one for name, one in zip(names, (value, *others), strict=True)}
+    values = {
+        (name.replace("link.", ""), "gpu0"): one
+        for name, one in zip(names, (value, *others), strict=True)
+    }
     records = [
         replace_container(body)
         if isinstance(body, SessionEnded)
@@ -79,7 +82,10 @@ def test_a_fault_that_was_said_is_caught_and_names_its_run(tmp_path: Path) -> No
         (Fault("", (Expect("link.copy", SAID, "error"),), 1), "came to fail, not error"),
         (Fault("", (Expect("link.more", SAID),), 1), "no testcase link.more"),
         (Fault("", (Expect("link.copy", SAID),), 3), "ended with 1, not 3"),
-        (Fault("", (Expect("start", SAID, "refused"),), 2), "a run was made, and it was to be refused"),
+        (
+            Fault("", (Expect("start", SAID, "refused"),), 2),
+            "a run was made, and it was to be refused",
+        ),
     ],
 )
 def test_what_was_not_said_is_missed(tmp_path: Path, fault: Fault, wrong: str) -> None:
@@ -99,7 +105,8 @@ def test_reports_that_do_not_agree_spoil_the_row(tmp_path: Path) -> None:
     run = made(tmp_path)
     page = run.path / "report.html"
     page.write_text(
-        page.read_text(encoding="utf-8").replace('<h1 class="FAIL">', '<h1 class="PASS">'), encoding="utf-8"
+        page.read_text(encoding="utf-8").replace('<h1 class="FAIL">', '<h1 class="PASS">'),
+        encoding="utf-8",
     )
     assert "its reports do not agree" in row(run).wrong
 
@@ -108,7 +115,12 @@ def test_a_refusal_is_caught_by_its_words_and_not_by_a_traceback(tmp_path: Path)
     fault = Fault("", (Expect("start", "machine.toml, line 3: ", "refused"),), 2)
     refused = Run(2, "", "rigproof: machine.toml, line 3: no\n", 0.4, None)
     assert row_of(fault, refused, tmp_path).caught
-    assert "traceback" in row_of(fault, replace(refused, err="Traceback\nmachine.toml, line 3: no\n"), tmp_path).wrong
+    assert (
+        "traceback"
+        in row_of(
+            fault, replace(refused, err="Traceback\nmachine.toml, line 3: no\n"), tmp_path
+        ).wrong
+    )
     assert "it said" in row_of(fault, replace(refused, err="rigproof: no\n"), tmp_path).wrong
     assert "no run was made" in row_of(FAULT, refused, tmp_path).wrong
 

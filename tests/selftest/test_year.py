@@ -70,7 +70,8 @@ def test_every_fault_touches_something_that_a_night_measures() -> None:
         assert any(lived._touched(fault, key, one) for key, one in moved.items()), fault.what
     with pytest.raises(AssertionError):
         assert any(
-            lived._touched(Fault("none", lambda _k, _d, value, _n, _r: value), key, one) for key, one in moved.items()
+            lived._touched(Fault("none", lambda _k, _d, value, _n, _r: value), key, one)
+            for key, one in moved.items()
         )
 
 
@@ -114,7 +115,9 @@ def test_the_rows_of_the_self_test_say_when() -> None:
     )
 
 
-def test_the_tables_have_a_line_for_every_machine_and_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tables_have_a_line_for_every_machine_and_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(lived, "YEAR", 6)
     monkeypatch.setattr(lived, "LOOKED_FOR", 2)
     monkeypatch.setattr(lived, "SOUND_BEFORE", 6)

@@ -27,7 +27,9 @@ class Bench:
 
 def test_a_check_that_passes() -> None:
     bench = Bench(*BOTH, ZERO)
-    bench.check("copy", {"gpu0": 100.0, "gpu1": 120.0}, serials={"gpu1": "GPU-1"}, notes={"gpu0": "cold"})
+    bench.check(
+        "copy", {"gpu0": 100.0, "gpu1": 120.0}, serials={"gpu1": "GPU-1"}, notes={"gpu0": "cold"}
+    )
     bench.check("errors", {"gpu0": 0.0})
     bench.check.conclude()
     assert bench.written == [
@@ -44,7 +46,11 @@ def test_it_fails_once_and_names_every_fault() -> None:
     with pytest.raises(Violation) as raised:
         bench.check.conclude()
     lines = str(raised.value).split("\n")
-    assert [line.split(":")[0] for line in lines] == ["copy on gpu0", "copy on gpu1", "errors on gpu0"]
+    assert [line.split(":")[0] for line in lines] == [
+        "copy on gpu0",
+        "copy on gpu1",
+        "errors on gpu0",
+    ]
     assert "measured 50 GB/s, limit >= 100 GB/s; basis: a basis" in lines[0]
     assert "measured 3 (three of them), limit <= 0" in lines[2]
     assert len(bench.written) == 3  # and the good were journalled as well as the bad
@@ -58,7 +64,9 @@ def test_a_component_that_is_missing() -> None:
 
 
 def test_nothing_was_measured() -> None:
-    with pytest.raises(Incomplete, match="copy on gpu0 was not measured\ncopy on gpu1 was not measured"):
+    with pytest.raises(
+        Incomplete, match="copy on gpu0 was not measured\ncopy on gpu1 was not measured"
+    ):
         Bench(*BOTH).check.conclude()
 
 
@@ -91,7 +99,9 @@ def test_what_was_skipped_does_not_fail_here() -> None:
     # The fold makes a skip that nobody waived unjudged.
     bench = Bench(*BOTH)
     bench.check(
-        "copy", {"gpu0": 120.0}, skipped={"gpu0": "not used: there is a value", "gpu1": "run it as root", "gpu7": "x"}
+        "copy",
+        {"gpu0": 120.0},
+        skipped={"gpu0": "not used: there is a value", "gpu1": "run it as root", "gpu7": "x"},
     )
     bench.check.conclude()
     assert [body for body in bench.written if isinstance(body, Skipped)] == [
@@ -105,10 +115,14 @@ def test_what_is_no_number_is_journalled_as_such(value: float) -> None:
     bench.check("copy", {"gpu0": value}, notes={"gpu0": "after 3 s"})
     bench.check("errors", {"gpu0": value})
     assert bench.written == [
-        Measured("link.copy", "copy", "gpu0", "GB/s", None, None, f"after 3 s; the value was {value}"),
+        Measured(
+            "link.copy", "copy", "gpu0", "GB/s", None, None, f"after 3 s; the value was {value}"
+        ),
         Measured("link.copy", "errors", "gpu0", "count", None, None, f"the value was {value}"),
     ]
-    with pytest.raises(Incomplete, match=f"copy on gpu0 is no finite number: after 3 s; the value was {value}"):
+    with pytest.raises(
+        Incomplete, match=f"copy on gpu0 is no finite number: after 3 s; the value was {value}"
+    ):
         bench.check.conclude()
 
 
@@ -141,13 +155,18 @@ def test_the_worst_of_several_values_counts() -> None:
         ("", "", True),
     ],
 )
-def test_texts_are_compared_but_for_blanks_and_case(declared: str, found: str | None, answer: bool) -> None:
+def test_texts_are_compared_but_for_blanks_and_case(
+    declared: str, found: str | None, answer: bool
+) -> None:
     assert same_text(declared, found) is answer
 
 
 def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:
     ceiling = Limit("GB/s", "the link carries no more", high=32.0)
-    dues = [msgspec.structs.replace(one, limit=None, unlimited="recorded", ceiling=ceiling) for one in BOTH]
+    dues = [
+        msgspec.structs.replace(one, limit=None, unlimited="recorded", ceiling=ceiling)
+        for one in BOTH
+    ]
     bench = Bench(*dues)
     readings = {"gpu0": 131.0, "gpu1": 31.0}
     assert bench.check.plausible("copy", readings) == {"gpu1": 31.0}

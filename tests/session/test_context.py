@@ -50,12 +50,21 @@ def test_the_command_line() -> None:
 
 def test_the_command_line_in_a_container() -> None:
     argv = session_context.in_container("/rigproof/session-load.json", 99.6, "boot-1")
-    tail = ["-P", "-m", "acceptance.session.context", "/rigproof/session-load.json", "100", "boot-1"]
+    tail = [
+        "-P",
+        "-m",
+        "acceptance.session.context",
+        "/rigproof/session-load.json",
+        "100",
+        "boot-1",
+    ]
     assert argv == ["/opt/rigproof/venv/bin/python", *tail]
     assert session_context.in_container("x", 1.0, "b", python="python3")[0] == "python3"
 
 
-def test_the_first_process_of_a_container_becomes_the_reaper(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_process_of_a_container_becomes_the_reaper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     become: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(os, "execv", lambda path, argv: become.append((path, argv)))
     session_context.main(["/x/session-load.json", "100", clock.boot_id()])

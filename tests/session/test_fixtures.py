@@ -30,7 +30,9 @@ def test_what_checks_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     tree.cpus([(0,), (1,)], model="AMD EPYC")
     tree.memory(64)
     seen = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
-    product.inventory = inventory.observe(tree.root, deadline=Deadline.after(9), run=seen, dmidecode="dmidecode")
+    product.inventory = inventory.observe(
+        tree.root, deadline=Deadline.after(9), run=seen, dmidecode="dmidecode"
+    )
     product.machine = Machine(1, "box", gpus=0, cpu=DeclaredCpu(model="AMD EPYC"))
     product.suite(
         "link",
@@ -80,7 +82,9 @@ def test_no_telemetry(without_telemetry, telemetry, check):
             {"cpu_temperature_c": 91.0, "cpu_throttle_count": 5.0},
         ),
     ]
-    path = write_segment(product.run_dir / "telemetry.jsonl", samples, machine_root(tmp_path / "root"))
+    path = write_segment(
+        product.run_dir / "telemetry.jsonl", samples, machine_root(tmp_path / "root")
+    )
     with path.open("ab") as file:
         file.write(b'{"seq":4,"boot')  # the supervisor is just writing
     names = ("link.context", "link.programs", "link.telemetry", "link.no_telemetry")
@@ -91,7 +95,10 @@ def test_no_telemetry(without_telemetry, telemetry, check):
         ("link.programs", ("sh", "-c", "echo 120"), "logs/link.programs-1.log")
     ]
     assert (product.run_dir / "logs/link.programs-1.log").read_text() == "120\n"
-    assert any("telemetry.jsonl: cannot be read" in str(msgspec.to_builtins(body)) for body in product.journalled())
+    assert any(
+        "telemetry.jsonl: cannot be read" in str(msgspec.to_builtins(body))
+        for body in product.journalled()
+    )
 
 
 class Item:
@@ -101,7 +108,8 @@ class Item:
 
 
 @pytest.mark.parametrize(
-    "folder", ["/usr/lib/python3/site-packages/acceptance/suites", "/home/me/rigproof/acceptance/suites"]
+    "folder",
+    ["/usr/lib/python3/site-packages/acceptance/suites", "/home/me/rigproof/acceptance/suites"],
 )
 def test_an_id_does_not_depend_on_where_it_is_installed(folder: str) -> None:
     names = ("test_gemm[f64]", "test_test_pattern", "gemm")
@@ -120,7 +128,9 @@ class Given:
         self.written: list[Body] = []
         made = msgspec.structs.replace(journals.plan(), gpus=gpus)
         seen = machine(*(device(index) for index in range(3)))
-        context = session_context.SessionContext(mode="run", root="/", session="host-after", plan=made, inventory=seen)
+        context = session_context.SessionContext(
+            mode="run", root="/", session="host-after", plan=made, inventory=seen
+        )
         self._given = SessionFixtures(context, folder, {}, self.written.append)
 
     def __call__(self, name: str, *arguments: object) -> Any:
@@ -169,29 +179,43 @@ def naps(monkeypatch: pytest.MonkeyPatch, nap: Callable[[], None]) -> list[float
     return slept
 
 
-def test_without_gpu_telemetry_there_are_no_histories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_gpu_telemetry_there_are_no_histories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slept = naps(monkeypatch, lambda: None)
     ended: Spans = (("burn.gpu_burn[float]", 0.0, clock.boot_s()),)
     assert (Given(tmp_path, "gpu0")("gpu_history", ended), slept) == ({}, [])
 
 
-def test_the_samples_of_the_last_load_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_samples_of_the_last_load_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ["gpu0", "gpu1"]
     with segment.Writer(tmp_path / reader.GPU_TELEMETRY, machine_root(tmp_path / "root")) as writer:
         for name in names:
             writer.write(Sample({"x": 1.0}, component=name))
         ended: Spans = (("link.p2p", 0.0, 1.0), ("burn.gpu_burn[float]", 1.0, clock.boot_s()))
         late = iter(names)
-        slept = naps(monkeypatch, lambda: writer.write(Sample({"x": 2.0}, 10.0, {"x": 1.0}, {"x": 3.0}, next(late))))
+        slept = naps(
+            monkeypatch,
+            lambda: writer.write(Sample({"x": 2.0}, 10.0, {"x": 1.0}, {"x": 3.0}, next(late))),
+        )
         found = Given(tmp_path, *names)("gpu_history", ended)
-        assert [[point.most("x") for point in found[name].points] for name in names] == [[1.0, 3.0], [1.0, 3.0]]
+        assert [[point.most("x") for point in found[name].points] for name in names] == [
+            [1.0, 3.0],
+            [1.0, 3.0],
+        ]
         assert slept == [0.2, 0.2]
 
 
-def test_samples_that_will_not_come_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_that_will_not_come_are_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = machine_root(tmp_path / "root")
     write_segment(tmp_path / reader.GPU_TELEMETRY, [Sample({"x": 1.0}, component="gpu0")], root)
-    slept = naps(monkeypatch, lambda: monkeypatch.setattr(clock, "boot_s", lambda: 1e9))  # a lost GPU is never sampled
+    slept = naps(
+        monkeypatch, lambda: monkeypatch.setattr(clock, "boot_s", lambda: 1e9)
+    )  # a lost GPU is never sampled
     ended: Spans = (("burn.gpu_burn[float]", 0.0, clock.boot_s()),)
     given = Given(tmp_path, "gpu0", "gpu1")
     assert set(given("gpu_history", ended)) == set(given("gpu_history", ())) == {"gpu0"}
@@ -213,5 +237,7 @@ def test_the_tables_of_the_loads(tmp_path: Path) -> None:
     given = Given(tmp_path)
     assert given("load_tables") == ()
     table = Table("together.burn", "gpu0", "burn_laps", ("lap", "seconds"), ((0.0, 5.0),))
-    write_segment(tmp_path / "journal-load.jsonl", [Note("x"), table], machine_root(tmp_path / "root"))
+    write_segment(
+        tmp_path / "journal-load.jsonl", [Note("x"), table], machine_root(tmp_path / "root")
+    )
     assert given("load_tables") == (table,)

@@ -8,12 +8,24 @@ import journals
 import pytest
 
 from acceptance.core.fold import fold
-from acceptance.core.record import Body, CheckEnded, Entry, Event, Measured, Note, RunClosed, RunEnded, SessionEnded
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    Entry,
+    Event,
+    Measured,
+    Note,
+    RunClosed,
+    RunEnded,
+    SessionEnded,
+)
 from acceptance.core.verdict import Verdict
 
 BURN = "together.burn"
 DUES = tuple(
-    journals.due(f"burn_{name}_miscompares", component, "count", journals.NONE_ALLOWED, waivable=False)
+    journals.due(
+        f"burn_{name}_miscompares", component, "count", journals.NONE_ALLOWED, waivable=False
+    )
     for name, component in (
         ("bf16", "gpu0"),
         ("f64", "gpu0"),
@@ -22,12 +34,22 @@ DUES = tuple(
         ("bf16", "gpu1"),
     )
 )
-PLAN = journals.plan(journals.check(BURN, *DUES), journals.check("watch.counters", session="host-after"))
+PLAN = journals.plan(
+    journals.check(BURN, *DUES), journals.check("watch.counters", session="host-after")
+)
 
 
 def told(code: str = "bf16", component: str = "gpu0", source: str = "load") -> Event:
     return Event(
-        "miscompare", "fatal", "{...}", f"{component} gave a wrong result", "look", code, component, None, source=source
+        "miscompare",
+        "fatal",
+        "{...}",
+        f"{component} gave a wrong result",
+        "look",
+        code,
+        component,
+        None,
+        source=source,
     )
 
 
@@ -44,15 +66,23 @@ def run(
 ) -> Verdict:
     """A journal in which these records come up within the burn; it is stopped there unless it `ends`."""
     whole = journals.bodies(PLAN, wrong)
-    place = next(n for n, body in enumerate(whole) if isinstance(body, Measured) and body.check == BURN)
+    place = next(
+        n for n, body in enumerate(whole) if isinstance(body, Measured) and body.check == BURN
+    )
     if ends:
         return fold(journals.entries([*whole[:place], *during, *whole[place:], *after]))
-    stop: list[Body] = [SessionEnded("load", False, "was stopped", 9.0), RunEnded(False, "stopped by SIGINT")]
+    stop: list[Body] = [
+        SessionEnded("load", False, "was stopped", 9.0),
+        RunEnded(False, "stopped by SIGINT"),
+    ]
     return fold(journals.entries([*whole[:place], *during, *(after or stop)]))
 
 
 def failures(verdict: Verdict) -> list[tuple[str, str | None, str | None]]:
-    return [(finding.check, finding.measurement, finding.component) for finding in verdict.of_kind("fail")]
+    return [
+        (finding.check, finding.measurement, finding.component)
+        for finding in verdict.of_kind("fail")
+    ]
 
 
 def test_a_healthy_burn() -> None:
@@ -86,11 +116,15 @@ def test_what_was_told_fails_though_the_harness_was_killed() -> None:
         ("peer", "gpu0->gpu1", "burn_peer_miscompares"),
     ],
 )
-def test_what_the_check_counts_is_not_told_twice(code: str, component: str, measurement: str) -> None:
+def test_what_the_check_counts_is_not_told_twice(
+    code: str, component: str, measurement: str
+) -> None:
     verdict = run([told(code, component)], wrong={(measurement, component): 7.0})
     assert failures(verdict) == [(BURN, measurement, component)]
     assert verdict.verdict == "FAIL"
-    assert [check.events for check in verdict.checks if check.id == BURN] == [(told(code, component),)]
+    assert [check.events for check in verdict.checks if check.id == BURN] == [
+        (told(code, component),)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +138,9 @@ def test_what_the_check_counts_is_not_told_twice(code: str, component: str, meas
         (told(source="kernel-log"), {("burn_bf16_miscompares", "gpu0"): 7.0}),
     ],
 )
-def test_what_the_check_does_not_count_is_told_beside_it(event: Event, wrong: dict[tuple[str, str], float]) -> None:
+def test_what_the_check_does_not_count_is_told_beside_it(
+    event: Event, wrong: dict[tuple[str, str], float]
+) -> None:
     verdict = run([event], wrong=wrong)
     assert verdict.verdict == "FAIL"
     assert (BURN, None, event.component) in failures(verdict)

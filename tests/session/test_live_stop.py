@@ -78,12 +78,18 @@ class Burning:
     def inside(self, run_dir: Path) -> Path:
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram:
+    def start(
+        self, context: Path, run_id: str, deadline: Deadline, log: Path
+    ) -> command.RunningProgram:
         argv = [sys.executable, "-c", SESSION, str(context.parent), *self._arguments, str(context)]
-        return command.start(argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent)
+        return command.start(
+            argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent
+        )
 
 
-def run(folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on") -> dict[str, object]:
+def run(
+    folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on"
+) -> dict[str, object]:
     """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a record; gives the verdict."""
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
     prepared = PreparedRun(Options(), None, observed(), made, "a summary")
@@ -109,8 +115,13 @@ def test_a_stop_after_a_wrong_result_is_a_fail_that_names_it(tmp_path: Path) -> 
     verdict = run(tmp_path, "wrong", stop_at=Event)
     assert verdict["verdict"] == "FAIL"
     (told,) = texts(verdict, "violations")
-    assert told.startswith("together.burn: miscompare bf16 on gpu0: gpu0 gave a wrong result under load")
-    assert any("together.burn: did not finish: stopped by SIGINT" in text for text in texts(verdict, "unjudged"))
+    assert told.startswith(
+        "together.burn: miscompare bf16 on gpu0: gpu0 gave a wrong result under load"
+    )
+    assert any(
+        "together.burn: did not finish: stopped by SIGINT" in text
+        for text in texts(verdict, "unjudged")
+    )
 
 
 def test_a_stop_before_one_is_unjudged_and_says_what_was_proved(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ class Heard:
         return [body for body in self.written if isinstance(body, Event)]
 
     def notes(self) -> list[str]:
-        assert all(isinstance(body, Note) and body.progress and not body.trouble for body in self.written)
+        assert all(
+            isinstance(body, Note) and body.progress and not body.trouble for body in self.written
+        )
         return [body.text for body in self.written if isinstance(body, Note)]
 
 
@@ -53,9 +55,17 @@ def test_a_wrong_result_is_an_event_at_once() -> None:
     heard.now = 1010.0
     heard(1, wrong(found_s=1009.5))
     (event,) = heard.events()
-    assert (event.kind, event.severity, event.source, event.hardware) == ("miscompare", "fatal", "load", True)
+    assert (event.kind, event.severity, event.source, event.hardware) == (
+        "miscompare",
+        "fatal",
+        "load",
+        True,
+    )
     assert (event.component, event.code, event.boot_s) == ("gpu5", "bf16", 1009.5)
-    assert "wrong result under load: check ring, shape 8192x8192x16384, iteration 17, elements 3" in event.meaning
+    assert (
+        "wrong result under load: check ring, shape 8192x8192x16384, iteration 17, elements 3"
+        in event.meaning
+    )
     assert json.loads(event.text) == {**RING, "found_s": 1009.5}
     assert event.action == "Run it again, cool and alone; if it comes back, replace the card."
 
@@ -98,7 +108,10 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
     ("found", "said"),
     [
         ({"words": 9, "unwritten": 9}, "data never arrived (copy_p2p) while gpu0 was under load"),
-        ({"words": 9, "unwritten": 8}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
+        (
+            {"words": 9, "unwritten": 8},
+            "data was changed on its way (copy_p2p) while gpu0 was under load",
+        ),
         ({"words": 9}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
         ({}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
     ],
@@ -125,7 +138,9 @@ def test_components_are_named_as_in_the_run(index: int, told: object, component:
     assert [event.component for event in heard.events()] == [component]
 
 
-@pytest.mark.parametrize("moment", [999.0, 1011.1, -5, 10**400, True, "1005", None, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "moment", [999.0, 1011.1, -5, 10**400, True, "1005", None, float("nan"), float("inf")]
+)
 def test_a_moment_that_cannot_be_right_is_not_taken(moment: object) -> None:
     heard = Heard("gpu0")
     heard.now = 1010.0
@@ -139,7 +154,10 @@ def test_an_injected_fault_is_said_to_be_one() -> None:
     heard(1, {"rigproof_load": 1, "load": "burn", "parameters": {"seconds": 1}})
     heard(0, wrong())
     heard(1, wrong())
-    assert ["injected on purpose: stuck" in event.meaning for event in heard.events()] == [True, False]
+    assert ["injected on purpose: stuck" in event.meaning for event in heard.events()] == [
+        True,
+        False,
+    ]
 
 
 def test_a_load_that_raves_fills_no_journal() -> None:
@@ -217,7 +235,10 @@ def test_a_week_of_laps_leaves_some_hundred_notes_and_the_last_is_not_old() -> N
             heard(index, line)
             stamps += [heard.now] if len(heard.written) > before else []
     assert 100 < len(stamps) < 400
-    assert all(after - before <= 60.0 + (after - 1000.0) / 59 for before, after in itertools.pairwise(stamps))
+    assert all(
+        after - before <= 60.0 + (after - 1000.0) / 59
+        for before, after in itertools.pairwise(stamps)
+    )
     assert max(len(text) for text in heard.notes()) < 8 * (load_events.QUOTED + 10)
 
 

@@ -32,7 +32,9 @@ def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
 def owed(
     name: str, *, seconds: float = 1.0, gate: bool = False, components: tuple[str, ...] = ("gpu0",)
 ) -> PlannedCheck:
-    return journals.check(name, *(journals.due("copy", one) for one in components), seconds=seconds, gate=gate)
+    return journals.check(
+        name, *(journals.due("copy", one) for one in components), seconds=seconds, gate=gate
+    )
 
 
 def test_every_way_in_which_a_check_may_end(product: Product) -> None:
@@ -131,14 +133,18 @@ def test_after_all_that(check):
         owed("link.fails_and_breaks"),
         owed("link.skips"),
         owed("link.expected_to_fail"),
-        owed("link.hangs", seconds=-47.7),  # the belt allows a minute more than expected: here 0.4 s
+        owed(
+            "link.hangs", seconds=-47.7
+        ),  # the belt allows a minute more than expected: here 0.4 s
         owed("link.exits"),
         owed("link.after_all_that"),
     )
     done = product.run(plan)
     assert done.returncode == 1, done.stdout
     ended = {body.check: body for body in product.journalled() if isinstance(body, CheckEnded)}
-    told = {name.removeprefix("link."): (body.outcome, body.message) for name, body in ended.items()}
+    told = {
+        name.removeprefix("link."): (body.outcome, body.message) for name, body in ended.items()
+    }
     fault = "copy on {}: measured {} GB/s, limit >= 100 GB/s; basis: a basis"
     assert told.pop("hangs")[0] == "error"
     assert told.pop("expected_to_fail") == ("error", "[XPASS(strict)] ")
@@ -182,7 +188,10 @@ def test_fast(path, check, planned):
 {PASSES.replace("copy(", "afterwards(")}
 """,
     )
-    fast = [journals.check(f"link.fast[{path}]", journals.due(f"copy_{path}")) for path in ("pageable", "pinned")]
+    fast = [
+        journals.check(f"link.fast[{path}]", journals.due(f"copy_{path}"))
+        for path in ("pageable", "pinned")
+    ]
     other = PlannedCheck("link.afterwards", "title", "host-after", 1.0, (journals.due(),))
     assert product.run(product.plan(owed("link.copy"), *fast, other)).returncode == 0
     assert list(product.outcomes()) == ["link.copy", "link.fast[pageable]", "link.fast[pinned]"]
@@ -196,7 +205,9 @@ def test_fast(path, check, planned):
 def test_a_gate_that_does_not_pass_ends_the_session(product: Product) -> None:
     closed = PASSES.replace("copy(", "closed(").replace("120.0", "1.0")
     product.suite("link", PASSES.replace("copy(", "open(") + closed + PASSES)
-    plan = product.plan(owed("link.open", gate=True), owed("link.closed", gate=True), owed("link.copy"))
+    plan = product.plan(
+        owed("link.open", gate=True), owed("link.closed", gate=True), owed("link.copy")
+    )
     done = product.run(plan)
     assert done.returncode == 2
     assert "link.closed did not pass, so nothing after it is run" in done.stdout
@@ -217,18 +228,27 @@ def test_another_version_than_the_plans_refuses(product: Product) -> None:
     assert isinstance(started, SessionStarted)
     assert started.digest != "another"
     assert note == Note(told, trouble=True)
-    assert "this rigproof is not the one that made the plan: its files differ" in done.stdout + done.stderr
+    assert (
+        "this rigproof is not the one that made the plan: its files differ"
+        in done.stdout + done.stderr
+    )
 
 
 def test_a_planned_check_that_is_not_there_refuses(product: Product) -> None:
     product.suite("link", PASSES)
-    assert product.run(product.plan(owed("link.copy"), owed("link.gone"))).returncode == context.REFUSED
+    assert (
+        product.run(product.plan(owed("link.copy"), owed("link.gone"))).returncode
+        == context.REFUSED
+    )
     told = "session load refused to start: the checks link.gone of the plan are not in it"
     assert product.journalled()[1] == Note(told, trouble=True)
 
 
 def test_two_checks_of_one_name_refuse(product: Product) -> None:
-    product.suite("link", f"{PASSES}\nclass TestAgain:\n    @copy\n    def test_copy(self, check):\n        'Twice.'\n")
+    product.suite(
+        "link",
+        f"{PASSES}\nclass TestAgain:\n    @copy\n    def test_copy(self, check):\n        'Twice.'\n",
+    )
     assert product.run(product.plan(owed("link.copy"))).returncode == context.REFUSED
 
 
@@ -279,7 +299,9 @@ def test_copy(check, programs):
 # --- what the environment and the folders around it cannot do ---
 
 
-def test_nothing_stray_changes_what_is_run(product: Product, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_stray_changes_what_is_run(
+    product: Product, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     product.real = True
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing --no-such-option")
     monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
@@ -299,7 +321,9 @@ def test_nothing_stray_changes_what_is_run(product: Product, monkeypatch: pytest
 def test_without_a_context_there_is_one_sentence(product: Product) -> None:
     product.real = True
     product.suite("link", PASSES)
-    argv = [word for word in context.argv(product.context) if not word.startswith("--rigproof-context")]
+    argv = [
+        word for word in context.argv(product.context) if not word.startswith("--rigproof-context")
+    ]
     session_argv, product_context = context.argv, product.context
     context.argv = lambda _: argv  # type: ignore[assignment]
     try:
@@ -307,7 +331,10 @@ def test_without_a_context_there_is_one_sentence(product: Product) -> None:
     finally:
         context.argv = session_argv
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert done.stderr == "ERROR: these checks are started by rigproof: run `rigproof accept`, or `make accept`\n\n"
+    assert (
+        done.stderr
+        == "ERROR: these checks are started by rigproof: run `rigproof accept`, or `make accept`\n\n"
+    )
     assert not product_context.exists()
 
 
@@ -343,7 +370,12 @@ def test_everything(check):
     done = product.collect()
     assert done.returncode == 0, done.stdout
     (found,) = product.answer()
-    assert (found.id, found.title, found.session, found.gate) == ("link.everything", "One line.", "host-before", True)
+    assert (found.id, found.title, found.session, found.gate) == (
+        "link.everything",
+        "One line.",
+        "host-before",
+        True,
+    )
     assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
     assert (found.slack, found.heats) == (120.0, True)
     assert found.measures == (
@@ -356,7 +388,9 @@ def test_a_check_that_is_not_marked_as_it_should_be(product: Product) -> None:
     product.suite("link", PASSES.replace("@copy", "@pytest.mark.measures('copy')"))
     done = product.collect()
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert done.stderr.startswith("ERROR: link.copy: the mark measures takes a name, a unit and a per (")
+    assert done.stderr.startswith(
+        "ERROR: link.copy: the mark measures takes a name, a unit and a per ("
+    )
     assert not (product.run_dir / "answer.json").exists()
 
 
@@ -367,19 +401,26 @@ class Item:
     name = "test_copy[pinned]"
     callspec = SimpleNamespace(params={"path": "pinned"})
 
-    def __init__(self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]) -> None:
+    def __init__(
+        self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]
+    ) -> None:
         good = {
             "session": (("load",), {}),
             "costs": ((1.0,), {}),
             "measures": (("copy_{path}",), {"unit": "W", "per": "gpu"}),
         }
         self.marks = {
-            name: SimpleNamespace(args=args, kwargs=kwargs) for name, (args, kwargs) in {**good, **marks}.items()
+            name: SimpleNamespace(args=args, kwargs=kwargs)
+            for name, (args, kwargs) in {**good, **marks}.items()
         }
         self.function = SimpleNamespace(__doc__=title)
 
     def get_closest_marker(self, name: str) -> object:
-        return self.marks.get(name) if self.marks.get(name) != SimpleNamespace(args=(), kwargs={}) else None
+        return (
+            self.marks.get(name)
+            if self.marks.get(name) != SimpleNamespace(args=(), kwargs={})
+            else None
+        )
 
     def iter_markers(self, name: str) -> list[object]:
         return [self.marks[name]] if self.get_closest_marker(name) else []
@@ -391,7 +432,10 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
 @pytest.mark.parametrize(
     ("item", "told"),
     [
-        (Item(None), "link.copy[pinned]: a check needs a docstring and the marks session and costs"),
+        (
+            Item(None),
+            "link.copy[pinned]: a check needs a docstring and the marks session and costs",
+        ),
         (Item(" "), "a check needs a docstring"),
         (Item(session=NONE), "the marks session and costs"),
         (Item(costs=NONE), "the marks session and costs"),
@@ -401,11 +445,23 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
         ),
         (Item(costs=((), {"load": "x"})), "its costs are in seconds"),
         (Item(measures=NONE), "a check measures something: add the mark measures"),
-        (Item(measures=((), {"unit": "W", "per": "gpu"})), "the mark measures takes a name, a unit and a per"),
+        (
+            Item(measures=((), {"unit": "W", "per": "gpu"})),
+            "the mark measures takes a name, a unit and a per",
+        ),
         (Item(measures=(("copy",), {"unit": "W"})), "takes a name, a unit and a per"),
-        (Item(measures=(("copy",), {"unit": "W", "per": "gpu", "wavable": True})), "takes a name, a unit and a per"),
-        (Item(measures=(("copy_{dtype}",), {"unit": "W", "per": "gpu"})), "takes a name, a unit and a per"),
-        (Item(costs=((1.0,), {"load": "burn_{mode}"})), "its load names a parameter that the test has not ('mode')"),
+        (
+            Item(measures=(("copy",), {"unit": "W", "per": "gpu", "wavable": True})),
+            "takes a name, a unit and a per",
+        ),
+        (
+            Item(measures=(("copy_{dtype}",), {"unit": "W", "per": "gpu"})),
+            "takes a name, a unit and a per",
+        ),
+        (
+            Item(costs=((1.0,), {"load": "burn_{mode}"})),
+            "its load names a parameter that the test has not ('mode')",
+        ),
     ],
     ids=range(12),
 )
@@ -416,9 +472,15 @@ def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
 
 def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
-    assert (found.id, found.measures) == ("link.copy[pinned]", (Measures("copy_pinned", "W", "gpu"),))
+    assert (found.id, found.measures) == (
+        "link.copy[pinned]",
+        (Measures("copy_pinned", "W", "gpu"),),
+    )
     assert (found.load, found.slack, found.heats) == (None, 0.0, False)
     burn = plugin.describe(
-        cast(pytest.Item, Item(costs=((36.0,), {"load": "burn_{path}", "slack": 150.0, "heats": True})))
+        cast(
+            pytest.Item,
+            Item(costs=((36.0,), {"load": "burn_{path}", "slack": 150.0, "heats": True})),
+        )
     )
     assert (burn.load, burn.slack, burn.heats) == ("burn_pinned", 150.0, True)

@@ -42,13 +42,17 @@ def test_a_program_is_run_logged_and_journalled(bench: Bench) -> None:
     assert bench.programs.run(["true"]).returncode == 0
     assert bench.written == [
         ToolRan("cpu.gemm[f64]", done.argv, 3, done.seconds, "logs/cpu.gemm-f64--1.log"),
-        ToolRan("cpu.gemm[f64]", ("true",), 0, bench.written[1].seconds, "logs/cpu.gemm-f64--2.log"),  # type: ignore[union-attr]
+        ToolRan(
+            "cpu.gemm[f64]", ("true",), 0, bench.written[1].seconds, "logs/cpu.gemm-f64--2.log"
+        ),  # type: ignore[union-attr]
     ]
     assert (bench.logs / "cpu.gemm-f64--1.log").read_text() == "out\n"
     assert (bench.logs / "cpu.gemm-f64--1.log.err").read_text() == "err\n"
 
 
-def test_a_program_gets_what_is_set_for_it_beside_the_rest(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_gets_what_is_set_for_it_beside_the_rest(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.setenv("OF_THE_USER", "kept")
     show = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $OF_THE_USER"]
@@ -114,7 +118,8 @@ def test_a_log_that_was_not_kept_is_told(bench: Bench) -> None:
 
 def test_a_program_that_is_not_installed_skips_the_check(bench: Bench) -> None:
     with pytest.raises(
-        pytest.skip.Exception, match="no-such-tool is not installed: install it with `sudo apt install tools`"
+        pytest.skip.Exception,
+        match="no-such-tool is not installed: install it with `sudo apt install tools`",
     ):
         bench.programs.find("no-such-tool", "tools")
     assert Path(bench.programs.find("sh")).name == "sh"
@@ -158,12 +163,16 @@ def test_several_programs_are_heard_each_by_its_place(bench: Bench, tmp_path: Pa
     assert [type(body) for body in bench.written] == [ToolRan, ToolRan]
 
 
-def test_a_flood_is_heard_as_far_as_it_can_be(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_is_heard_as_far_as_it_can_be(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It neither blocks the program nor fills the memory; what was missed is counted, and the last lines are heard."""
     monkeypatch.setattr(programs, "WAITING", 4)
     ear = Ear(lambda _line: time.sleep(0.001))
     lines = 200_000 if ALL else 20_000
-    (done,) = bench.programs.run_together([["sh", "-c", f"seq 1 {lines}; sleep 0.2; echo last"]], on_line=ear)
+    (done,) = bench.programs.run_together(
+        [["sh", "-c", f"seq 1 {lines}; sleep 0.2; echo last"]], on_line=ear
+    )
     assert len(done.stdout.splitlines()) == lines + 1
     assert ear.lines[0] == (0, "1")
     assert (0, "last") in ear.lines
@@ -173,7 +182,9 @@ def test_a_flood_is_heard_as_far_as_it_can_be(bench: Bench, monkeypatch: pytest.
     assert not note.trouble
 
 
-def test_a_flood_beyond_the_cap_is_heard_to_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_beyond_the_cap_is_heard_to_its_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(output, "CHUNK", 4096)
     ear = Ear()
     many = f"head -c {output.CAP_BYTES} /dev/zero; echo; sleep 0.3; echo found"
@@ -185,7 +196,9 @@ def test_a_flood_beyond_the_cap_is_heard_to_its_end(bench: Bench, monkeypatch: p
 def test_what_is_over_its_time_was_heard(bench: Bench) -> None:
     ear = Ear()
     ended = bench.programs.run_together(
-        [["sh", "-c", "echo early; exec sleep 600"], ["true"]], deadline=Deadline.after(0.4), on_line=ear
+        [["sh", "-c", "echo early; exec sleep 600"], ["true"]],
+        deadline=Deadline.after(0.4),
+        on_line=ear,
     )
     assert [one.timed_out for one in ended] == [True, False]
     assert ear.lines == [(0, "early")]
@@ -197,7 +210,9 @@ def test_listening_costs_no_time_of_the_processor(bench: Bench) -> None:
     assert time.process_time() - began < 0.15
 
 
-def test_a_listener_that_fails_leaves_nothing_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_that_fails_leaves_nothing_running(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_id = secrets.token_hex(8)
     monkeypatch.setenv("RIGPROOF_RUN", run_id)
 
@@ -205,7 +220,9 @@ def test_a_listener_that_fails_leaves_nothing_running(bench: Bench, monkeypatch:
         raise KeyError("of its own")
 
     with pytest.raises(KeyError):
-        bench.programs.run_together([["sh", "-c", "echo x; exec sleep 600"], ["sleep", "600"]], on_line=fail)
+        bench.programs.run_together(
+            [["sh", "-c", "echo x; exec sleep 600"], ["sleep", "600"]], on_line=fail
+        )
     until(lambda: not orphans.find(run_id), "they are gone")
 
 
@@ -220,5 +237,7 @@ def test_each_of_several_tells_its_own_time(bench: Bench) -> None:
     short, long = bench.programs.run_together([["true"], ["sleep", "0.7"]])
     assert short.seconds < 0.6
     assert long.seconds >= 0.7
-    heard = bench.programs.run_together([["true"], ["sleep", "0.7"]], on_line=lambda index, line: None)
+    heard = bench.programs.run_together(
+        [["true"], ["sleep", "0.7"]], on_line=lambda index, line: None
+    )
     assert heard[0].seconds < 0.6

@@ -22,7 +22,9 @@ from acceptance.journal.segment import Writer
 from acceptance.reports import junit, verdict_json
 from acceptance.reports.terminal import Terminal
 
-TABLE = Table("gpu.present", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s"), ((128.0, 0.25), (512.0, 21.5)))
+TABLE = Table(
+    "gpu.present", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s"), ((128.0, 0.25), (512.0, 21.5))
+)
 
 
 @settings(max_examples=examples(50))
@@ -41,7 +43,9 @@ def test_a_table_alone_measures_nothing() -> None:
     made = journals.plan()
     bodies = [body for body in journals.bodies(made) if type(body).__name__ != "Measured"]
     verdict = fold(
-        journals.entries([*bodies[:3], Table("link.copy", "gpu0", "copy", ("GB/s",), ((500.0,),)), *bodies[3:]])
+        journals.entries(
+            [*bodies[:3], Table("link.copy", "gpu0", "copy", ("GB/s",), ((500.0,),)), *bodies[3:]]
+        )
     )
     assert verdict.verdict == "UNJUDGED"
 
@@ -49,7 +53,9 @@ def test_a_table_alone_measures_nothing() -> None:
 def test_a_table_of_a_check_that_nobody_planned_is_a_stray() -> None:
     made = journals.plan()
     verdict = fold(journals.entries([*journals.bodies(made), TABLE]))
-    assert [finding.text for finding in verdict.findings] == ["gpu.present was run but is not in the plan"]
+    assert [finding.text for finding in verdict.findings] == [
+        "gpu.present was run but is not in the plan"
+    ]
 
 
 def test_reports_of_the_verdict_say_the_same() -> None:

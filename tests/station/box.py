@@ -44,7 +44,9 @@ def engine(
 
 def containers(client: docker.DockerClient, run_id: str) -> list[Any]:
     """The containers of one run that are still there."""
-    found: list[Any] = client.containers.list(all=True, filters={"label": f"{LABEL}={run_id}"}, ignore_removed=True)
+    found: list[Any] = client.containers.list(
+        all=True, filters={"label": f"{LABEL}={run_id}"}, ignore_removed=True
+    )
     return found
 
 
@@ -53,7 +55,12 @@ def begin(rig: Rig, *arguments: str) -> tuple[subprocess.Popen[str], set[Path], 
     for _ in range(60):
         before, began = rig.runs(), time.monotonic()
         process = rig.start(arguments)
-        wait_for(lambda before=before, process=process: rig.runs() - before or process.poll() is not None, 300.0)  # type: ignore[misc]
+        wait_for(
+            lambda before=before, process=process: (
+                rig.runs() - before or process.poll() is not None
+            ),
+            300.0,
+        )  # type: ignore[misc]
         if process.poll() is None:
             return process, before, began, rig.started_run(before)
         err = process.communicate()[1]
@@ -67,7 +74,16 @@ def derived(built: ImageRef, tag: str, *steps: str, folder: Path) -> Iterator[st
     """An image made from ours by some steps of a Dockerfile, removed afterwards."""
     (folder / "Dockerfile").write_text("\n".join([f"FROM {built.tag}", "USER 0:0", *steps]))
     environment = {"DOCKER_BUILDKIT": "0"}
-    argv = [command.find("docker"), "build", "--quiet", "--network", "none", "--tag", tag, str(folder)]
+    argv = [
+        command.find("docker"),
+        "build",
+        "--quiet",
+        "--network",
+        "none",
+        "--tag",
+        tag,
+        str(folder),
+    ]
     done = command.run(argv, deadline=Deadline.after(120.0), env=environment)
     assert done.returncode == 0, done.last_lines()
     try:
@@ -95,7 +111,9 @@ class Probe:
 
     def station(self) -> station_docker.DockerStation:
         held_by = self.held_by or container_owner.name(clock.boot_id())
-        return station_docker.DockerStation(self.client, self.image, self.grant, self.room, held_by, self.traits)
+        return station_docker.DockerStation(
+            self.client, self.image, self.grant, self.room, held_by, self.traits
+        )
 
     def owned_by(self, uid: int, gid: int) -> None:
         """Give the run directory to somebody."""
@@ -108,9 +126,14 @@ class Probe:
         program.write_text(script)
         program.chmod(0o644)
         inner = ["/opt/rigproof/venv/bin/python", "-c", LIKE_A_SESSION, "/rigproof/probe.py"]
-        monkeypatch.setattr(context, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"])
+        monkeypatch.setattr(
+            context, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"]
+        )
         return self.station().start(
-            self.run_dir / "session.json", self.run_id, Deadline.after(seconds), self.run_dir / "session.log"
+            self.run_dir / "session.json",
+            self.run_id,
+            Deadline.after(seconds),
+            self.run_dir / "session.log",
         )
 
     def run(self, monkeypatch: Any, script: str, seconds: float = 60.0) -> ProgramResult:

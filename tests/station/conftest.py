@@ -27,7 +27,9 @@ def client() -> Iterator[docker.DockerClient]:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> ImageRef:
     """Found, or built from nothing (minutes)."""
-    return build.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
+    return build.build(
+        log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,12 @@ class Second:
             *("--exec-root", f"{self.folder}/exec"),
             *("--pidfile", f"{self.folder}/pid"),
             # Where the machine's own engine uses the system's containerd, so does this one.
-            *("--containerd-namespace", "rigproof-test", "--containerd-plugins-namespace", "rigproof-test-plugins"),
+            *(
+                "--containerd-namespace",
+                "rigproof-test",
+                "--containerd-plugins-namespace",
+                "rigproof-test-plugins",
+            ),
             *("--bridge", "none", "--iptables=false"),
         ]
         with (self.folder / "log").open("ab") as log:
@@ -84,7 +89,9 @@ class Second:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.1)
         mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-        for place in sorted((one for one in mounts if one.startswith(f"{self.folder}/")), reverse=True):
+        for place in sorted(
+            (one for one in mounts if one.startswith(f"{self.folder}/")), reverse=True
+        ):
             subprocess.run(["umount", "--lazy", place], check=False)
 
     def _left(self) -> list[int]:
@@ -103,7 +110,19 @@ def carry(built: ImageRef, address: str, tag: str) -> None:
     without = [f"--exclude=./{packages}/{name}" for name in LEFT_BEHIND]
     without += [f"--exclude=./{name}/*" for name in ("proc", "sys", "dev", "tmp")]
     tar = ["-C", "/", "-c", *without, "."]
-    give = ["docker", "run", "--rm", "--network", "none", "--user", "0:0", "--entrypoint", "tar", built.tag, *tar]
+    give = [
+        "docker",
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        "--user",
+        "0:0",
+        "--entrypoint",
+        "tar",
+        built.tag,
+        *tar,
+    ]
     take = ["docker", "--host", address, "import", "--change", f"ENV PATH={PATH}", "-", tag]
     with subprocess.Popen(give, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as giving:
         taken = subprocess.run(take, stdin=giving.stdout, capture_output=True, check=False)

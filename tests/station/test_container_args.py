@@ -85,7 +85,11 @@ def test_nothing_else_is_asked_for() -> None:
 def test_device_nodes_and_the_drivers_libraries() -> None:
     asked = arguments(grant=NODES)
     assert asked["devices"] == ["/dev/nvidia0:/dev/nvidia0:rw", "/dev/nvidiactl:/dev/nvidiactl:rw"]
-    library = {"source": "/usr/lib/libcuda.so.570", "target": "/opt/host-driver/libcuda.so.1", "read_only": True}
+    library = {
+        "source": "/usr/lib/libcuda.so.570",
+        "target": "/opt/host-driver/libcuda.so.1",
+        "read_only": True,
+    }
     assert asked["mounts"] == [WRITABLE, library]
     assert asked["environment"]["LD_LIBRARY_PATH"] == "/opt/host-driver"
     assert "runtime" not in asked
@@ -93,7 +97,9 @@ def test_device_nodes_and_the_drivers_libraries() -> None:
 
 def test_the_nvidia_runtime_and_cdi() -> None:
     assert arguments(grant=Grant("nvidia", runtime="nvidia"))["runtime"] == "nvidia"
-    assert arguments(grant=Grant("cdi", cdi_devices=("nvidia.com/gpu=0",)))["cdi_devices"] == ["nvidia.com/gpu=0"]
+    assert arguments(grant=Grant("cdi", cdi_devices=("nvidia.com/gpu=0",)))["cdi_devices"] == [
+        "nvidia.com/gpu=0"
+    ]
 
 
 def test_without_unlimited_locked_memory() -> None:

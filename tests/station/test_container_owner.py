@@ -56,6 +56,8 @@ def test_a_process_that_proc_does_not_show_may_live(monkeypatch: pytest.MonkeyPa
     assert container_owner.lives(f"{BOOT}/{space}/99999999/{began}", BOOT) is None
 
 
-@pytest.mark.parametrize("text", ["", "x", "a/b/c", "a/b/c/d", "a/b/²/d", "a/b/7/d/e", "a/b/-7/d", "a/b//d"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "a/b/c", "a/b/c/d", "a/b/²/d", "a/b/7/d/e", "a/b/-7/d", "a/b//d"]
+)
 def test_what_cannot_be_read_is_taken_for_living(text: str) -> None:
     assert container_owner.lives(text, BOOT) is True

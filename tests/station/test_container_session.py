@@ -130,7 +130,9 @@ def test_not_its_end(line: Line, tmp_path: Path, status: str) -> None:
     assert not running(Container(status), line, tmp_path / "x.log").poll()
 
 
-def test_the_engine_is_not_asked_all_the_time(line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_is_not_asked_all_the_time(
+    line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(container_session, "POLL_S", 600.0)
     session = running(Container("running", "exited"), line, tmp_path / "x.log")
     assert [session.poll() for _ in range(5)] == [False] * 5
@@ -140,18 +142,27 @@ def test_the_engine_is_not_asked_all_the_time(line: Line, tmp_path: Path, monkey
 
 def test_an_exit_code(line: Line, tmp_path: Path) -> None:
     done = running(Container("exited", ExitCode=137), line, tmp_path / "x.log").wait()
-    assert (done.returncode, done.describe().partition(" after")[0]) == (137, "ended with exit code 137")
+    assert (done.returncode, done.describe().partition(" after")[0]) == (
+        137,
+        "ended with exit code 137",
+    )
 
 
 @pytest.mark.parametrize(("code", "told"), [(0, 137), (1, 137), (2, 137), (65, 65), (137, 137)])
-def test_out_of_memory_is_never_a_good_end(line: Line, tmp_path: Path, code: int, told: int) -> None:
-    done = running(Container("exited", ExitCode=code, OOMKilled=True), line, tmp_path / "x.log").wait()
+def test_out_of_memory_is_never_a_good_end(
+    line: Line, tmp_path: Path, code: int, told: int
+) -> None:
+    done = running(
+        Container("exited", ExitCode=code, OOMKilled=True), line, tmp_path / "x.log"
+    ).wait()
     assert done.returncode == told
     assert "the container used up its memory (1.5 GiB)" in done.last_lines()
 
 
 def test_the_engines_own_word(line: Line, tmp_path: Path) -> None:
-    done = running(Container("exited", ExitCode=128, Error="a hook failed"), line, tmp_path / "x.log").wait()
+    done = running(
+        Container("exited", ExitCode=128, Error="a hook failed"), line, tmp_path / "x.log"
+    ).wait()
     assert done.stderr == "a hook failed"
 
 
@@ -177,9 +188,13 @@ def test_an_engine_that_is_gone(line: Line, tmp_path: Path) -> None:
     assert line.hung_up(), "which ends the session, should it still be there"
 
 
-def test_an_engine_that_is_silent_for_a_moment(line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_is_silent_for_a_moment(
+    line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(container_session, "LOST_S", 600.0)
-    container = Container("running", TimeoutError(), TimeoutError(), "running", TimeoutError(), "exited")
+    container = Container(
+        "running", TimeoutError(), TimeoutError(), "running", TimeoutError(), "exited"
+    )
     assert running(container, line, tmp_path / "x.log").wait().returncode == 0
 
 
@@ -211,7 +226,9 @@ def test_a_flood(line: Line, tmp_path: Path) -> None:
     assert (tmp_path / "x.log").stat().st_size == 2500
 
 
-def test_a_reader_that_never_ends(line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_never_ends(
+    line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     free = threading.Event()
     container = Container("exited")
     monkeypatch.setattr(container, "logs", lambda **_: iter(free.wait, True))

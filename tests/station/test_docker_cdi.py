@@ -24,7 +24,10 @@ from acceptance.station.image.record import ImageRef
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 ADDRESS = os.environ.get("RIGPROOF_TEST_CDI", "unix:///var/run/docker.sock")
 TAG = "rigproof-test:cdi"
-NODES = {"GPU-rigproof-test0": (1, 5), "GPU-rigproof-test1": (10, 229)}  # what /dev/zero and /dev/fuse are
+NODES = {
+    "GPU-rigproof-test0": (1, 5),
+    "GPU-rigproof-test1": (10, 229),
+}  # what /dev/zero and /dev/fuse are
 YAML = """\
 cdiVersion: 0.5.0
 kind: nvidia.com/gpu
@@ -48,7 +51,9 @@ def engine(built: ImageRef) -> Iterator[tuple[docker.DockerEngine, str, Path]]:
     folder = next((one for one in folders if os.access(one, os.W_OK)), None)
     if folder is None:
         found.client.close()
-        pytest.skip(f"{found.version} reads no CDI specifications: name one that does with RIGPROOF_TEST_CDI")
+        pytest.skip(
+            f"{found.version} reads no CDI specifications: name one that does with RIGPROOF_TEST_CDI"
+        )
     if "RIGPROOF_TEST_CDI" in os.environ:
         carry(built, ADDRESS, TAG)
     yield found, TAG if "RIGPROOF_TEST_CDI" in os.environ else built.id, folder
@@ -58,18 +63,33 @@ def engine(built: ImageRef) -> Iterator[tuple[docker.DockerEngine, str, Path]]:
 def device(name: str, number: int) -> dict[str, object]:
     major, minor = NODES[name]
     path = f"/dev/rigproof-test{number}"
-    node = {"path": path, "hostPath": path, "type": "c", "major": major, "minor": minor, "permissions": "rw"}
-    return {"name": name, "containerEdits": {"deviceNodes": [node], "env": [f"RIGPROOF_TEST{number}=given"]}}
+    node = {
+        "path": path,
+        "hostPath": path,
+        "type": "c",
+        "major": major,
+        "minor": minor,
+        "permissions": "rw",
+    }
+    return {
+        "name": name,
+        "containerEdits": {"deviceNodes": [node], "env": [f"RIGPROOF_TEST{number}=given"]},
+    }
 
 
 @pytest.fixture(params=["json", "yaml"])
-def cdi(engine: tuple[docker.DockerEngine, str, Path], request: pytest.FixtureRequest) -> Iterator[Cdi]:
+def cdi(
+    engine: tuple[docker.DockerEngine, str, Path], request: pytest.FixtureRequest
+) -> Iterator[Cdi]:
     found, image, folder = engine
     devices = [device(name, number) for number, name in enumerate(NODES)]
     if request.param == "json":
         text = json.dumps({"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": devices})
     else:
-        edits = [f"- name: {one['name']}\n  containerEdits: {json.dumps(one['containerEdits'])}\n" for one in devices]
+        edits = [
+            f"- name: {one['name']}\n  containerEdits: {json.dumps(one['containerEdits'])}\n"
+            for one in devices
+        ]
         text = YAML + "".join(edits)
     spec = folder / f"rigproof-test.{request.param}"
     for number, (major, minor) in enumerate(NODES.values()):
@@ -84,7 +104,14 @@ def cdi(engine: tuple[docker.DockerEngine, str, Path], request: pytest.FixtureRe
 
 def gpu(number: int) -> Gpu:
     return Gpu(
-        f"gpu{number}", f"0000:0{number}:00.0", "10de:2684", True, f"GPU-rigproof-test{number}", None, None, number
+        f"gpu{number}",
+        f"0000:0{number}:00.0",
+        "10de:2684",
+        True,
+        f"GPU-rigproof-test{number}",
+        None,
+        None,
+        number,
     )
 
 
@@ -118,5 +145,7 @@ def test_a_device_that_the_engine_does_not_know_is_refused(
 ) -> None:
     grant = gpu_grant.Grant("cdi", cdi_devices=("nvidia.com/gpu=GPU-rigproof-nothing",))
     made = Probe(cdi.engine.client, cdi.image, tmp_path / "run", cdi.engine.traits, grant)
-    with pytest.raises(CommandError, match=r"the container could not be started: .*GPU-rigproof-nothing"):
+    with pytest.raises(
+        CommandError, match=r"the container could not be started: .*GPU-rigproof-nothing"
+    ):
         made.start(monkeypatch, LOOK)

@@ -20,7 +20,17 @@ CPU_ONLY = Path(__file__).resolve().parents[2] / "fixtures/machines/cpu-only.tom
 
 def test_a_run_in_a_container(rig: Rig, client: docker.DockerClient, built: ImageRef) -> None:
     only = "cpu.stress_ng,memory.stressapptest,memory.bandwidth,kernel_log"
-    argv = ["accept", "--machine", str(CPU_ONLY), "--profile", "smoke", "--burn", "2", "--only", only]
+    argv = [
+        "accept",
+        "--machine",
+        str(CPU_ONLY),
+        "--profile",
+        "smoke",
+        "--burn",
+        "2",
+        "--only",
+        only,
+    ]
     run = rig.run([*argv, "--out", str(rig.out)])  # the station is chosen: an engine answers
     run.assert_agrees()
     assert (run.code, run.verdict["verdict"]) == (0, "PASS"), run.out
@@ -32,9 +42,9 @@ def test_a_run_in_a_container(rig: Rig, client: docker.DockerClient, built: Imag
         assert told[key] == value
     suite = next(iter(JUnitXml.fromstring((run.path / "junit.xml").read_bytes())))
     properties = {one.name: one.value for one in suite.properties()}
-    assert {key: properties[key] for key in ("station", "engine", "image_id", "image", "image_versions")} == {
-        key: told[key] for key in ("station", "engine", "image_id", "image", "image_versions")
-    }
+    assert {
+        key: properties[key] for key in ("station", "engine", "image_id", "image", "image_versions")
+    } == {key: told[key] for key in ("station", "engine", "image_id", "image", "image_versions")}
     (start,) = run.bodies(RunStarted)
     assert start.provenance["image_id"] == built.id
     assert box.containers(client, run.path.name) == []
@@ -43,7 +53,8 @@ def test_a_run_in_a_container(rig: Rig, client: docker.DockerClient, built: Imag
     assert "passed" in (run.path / "logs/session-load.log").read_text()
     # The session ran where the image's own Python is: stress-ng's log was written through the one folder that is shared.
     heads = [
-        json.loads((run.path / f"journal-{name}.jsonl").read_text().splitlines()[0]) for name in ("load", "host-after")
+        json.loads((run.path / f"journal-{name}.jsonl").read_text().splitlines()[0])
+        for name in ("load", "host-after")
     ]
     assert heads[0]["boot_id"] == heads[1]["boot_id"]
     assert heads[0]["pid"] < 100 < heads[1]["pid"], "in a namespace of process ids of its own"

@@ -37,14 +37,29 @@ def unwell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
         server.bind(str(where))
         if request.param == "nobody answers":
             server.listen()
-        why = {"nobody listens": "Connection refused", "nobody answers": "it takes the connection and does not answer"}
+        why = {
+            "nobody listens": "Connection refused",
+            "nobody answers": "it takes the connection and does not answer",
+        }
         yield f"unix://{where}", why[request.param]
 
 
-def test_without_an_engine_the_host_is_taken_and_everybody_is_told(rig: Rig, unwell: tuple[str, str]) -> None:
+def test_without_an_engine_the_host_is_taken_and_everybody_is_told(
+    rig: Rig, unwell: tuple[str, str]
+) -> None:
     address, why = unwell
     rig.variables["DOCKER_HOST"] = address
-    argv = ["accept", "--machine", str(rig.machine), "--profile", "smoke", "--burn", "1", "--only", ONLY]
+    argv = [
+        "accept",
+        "--machine",
+        str(rig.machine),
+        "--profile",
+        "smoke",
+        "--burn",
+        "1",
+        "--only",
+        ONLY,
+    ]
     run = rig.run([*argv, "--out", str(rig.out)])
     run.assert_agrees()
     assert run.verdict["verdict"] == "PASS"
@@ -95,7 +110,16 @@ def test_a_second_engine(rig: Rig, second: Second, client: docker.DockerClient) 
 
 def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
     rig.variables["DOCKER_HOST"] = second.socket
-    argv = rig.argv("--station", "docker", "--image", "rigproof-test:small", "--profile", "soak", only=ONLY, burn=200)
+    argv = rig.argv(
+        "--station",
+        "docker",
+        "--image",
+        "rigproof-test:small",
+        "--profile",
+        "soak",
+        only=ONLY,
+        burn=200,
+    )
     process, before, began, folder = box.begin(rig, *argv)
     rig.reached(folder, "cpu.stress_ng")
     wait_for(lambda: any("stress-ng" in line for line in orphans.find(folder.name).values()))
@@ -106,11 +130,16 @@ def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
     assert time.monotonic() - moment < 40
     run.assert_agrees()
     assert orphans.find(folder.name) == {}
-    assert "outlived" not in " ".join(run.verdict["notes"]), "it was ended before anything else was measured"
+    assert "outlived" not in " ".join(run.verdict["notes"]), (
+        "it was ended before anything else was measured"
+    )
     assert (run.code, run.verdict["verdict"]) == (3, "UNJUDGED")
     assert "the engine no longer answers (" in run.texts("unjudged")
     assert run.outcomes() == {"cpu.stress_ng": "error", "kernel_log.during_run": "pass"}
-    assert {end.session: end.complete for end in run.bodies(SessionEnded)} == {"load": False, "host-after": True}
+    assert {end.session: end.complete for end in run.bodies(SessionEnded)} == {
+        "load": False,
+        "host-after": True,
+    }
     # It comes back, and the next start removes what it could not.
     second.start()
     other = docker.DockerClient(base_url=second.socket)
@@ -128,7 +157,12 @@ def test_an_engine_under_another_kernel_is_not_this_machines(
     made = box.Probe(client, built.id, tmp_path / "run", held_by="x")
     done = (
         made.station()
-        .start(made.run_dir / "session.json", made.run_id, deadline.Deadline.after(60.0), tmp_path / "log")
+        .start(
+            made.run_dir / "session.json",
+            made.run_id,
+            deadline.Deadline.after(60.0),
+            tmp_path / "log",
+        )
         .wait()
     )
     client.close()

@@ -40,7 +40,9 @@ class Going:
         self.process, self.before, self.began, self.folder = box.begin(rig, *argv)
         rig.reached(self.folder, "cpu.stress_ng")
         (self.container,) = box.containers(client, self.folder.name)
-        wait_for(lambda: any("stress-ng" in line for line in orphans.find(self.folder.name).values()))
+        wait_for(
+            lambda: any("stress-ng" in line for line in orphans.find(self.folder.name).values())
+        )
 
     def finish(self) -> Run:
         run = self.rig.finish(self.process, self.before, self.began)
@@ -75,11 +77,15 @@ def test_the_container_is_removed(rig: Rig, client: docker.DockerClient) -> None
     run = going.finish()
     assert_unjudged(run, client)
     # Whether it is seen ended or gone depends on the moment.
-    assert "the container was removed" in run.texts("unjudged") or "exit code 137" in run.texts("unjudged")
+    assert "the container was removed" in run.texts("unjudged") or "exit code 137" in run.texts(
+        "unjudged"
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_harness_is_told_to_stop(rig: Rig, client: docker.DockerClient, number: signal.Signals) -> None:
+def test_the_harness_is_told_to_stop(
+    rig: Rig, client: docker.DockerClient, number: signal.Signals
+) -> None:
     going = Going(rig, client)
     moment = time.monotonic()
     going.process.send_signal(number)
@@ -102,7 +108,9 @@ def test_the_harness_is_killed(rig: Rig, client: docker.DockerClient) -> None:
         going.container.reload()
         return str(going.container.status) == "exited"
 
-    wait_for(over, 10.0)  # the engine closes the session's standard input, and the reaper inside ends it
+    wait_for(
+        over, 10.0
+    )  # the engine closes the session's standard input, and the reaper inside ends it
     assert orphans.find(going.folder.name) == {}
     again = rig.accept("--station", "docker", only="kernel_log.during_run")
     assert f"a container of the run {going.folder.name}, which is dead, was removed" in again.out
@@ -112,7 +120,11 @@ def test_the_harness_is_killed(rig: Rig, client: docker.DockerClient) -> None:
 
 
 def test_out_of_memory_in_a_run(
-    client: docker.DockerClient, built: ImageRef, tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
+    client: docker.DockerClient,
+    built: ImageRef,
+    tmp_path: Path,
+    rig: Rig,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prepared = prepare(Options(rig.machine, "smoke", only=("memory.stressapptest",), burn_s=2.0))
     where = station_docker.DockerStation(
@@ -126,13 +138,19 @@ def test_out_of_memory_in_a_run(
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
     assert verdict.verdict == "UNJUDGED"
     told = "\n".join(finding.text for finding in verdict.of_kind("error"))
-    assert "the container used up its memory (0.5 GiB), and the kernel ended a process in it" in told
+    assert (
+        "the container used up its memory (0.5 GiB), and the kernel ended a process in it" in told
+    )
     assert box.containers(client, run_dir.name) == []
 
 
-def test_out_of_memory_of_the_session_itself(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_of_the_session_itself(
+    probe: Probes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = probe(room=ContainerMemory(64 << 20, 16 << 20))
-    done = made.run(monkeypatch, "print('filling'); found = bytearray(b'x') * (256 << 20); print(len(found))")
+    done = made.run(
+        monkeypatch, "print('filling'); found = bytearray(b'x') * (256 << 20); print(len(found))"
+    )
     assert done.returncode == 137
     assert "the container used up its memory (0.1 GiB)" in done.last_lines()
 
@@ -140,19 +158,28 @@ def test_out_of_memory_of_the_session_itself(probe: Probes, monkeypatch: pytest.
 # --- images ---
 
 
-def test_the_image_of_another_commit(rig: Rig, client: docker.DockerClient, built: ImageRef, tmp_path: Path) -> None:
+def test_the_image_of_another_commit(
+    rig: Rig, client: docker.DockerClient, built: ImageRef, tmp_path: Path
+) -> None:
     changed = "RUN echo '# changed' >>/opt/rigproof/harness/acceptance/suites/cpu.py"
     # An image's own idea of what to run is not asked.
-    with box.derived(built, "rigproof-test:changed", changed, 'ENTRYPOINT ["false"]', folder=tmp_path) as image:
+    with box.derived(
+        built, "rigproof-test:changed", changed, 'ENTRYPOINT ["false"]', folder=tmp_path
+    ) as image:
         run = rig.accept("--station", "docker", "--image", image, only=ONLY)
     run.assert_agrees()
     assert_unjudged(run, client)
-    assert "session load ran another version of rigproof than the one that made the plan" in run.texts("unjudged")
+    assert (
+        "session load ran another version of rigproof than the one that made the plan"
+        in run.texts("unjudged")
+    )
     assert run.bodies(ToolRan) == [], "nothing was heated"
     assert run.verdict["provenance"]["image"] == "rigproof-test:changed (named by --image)"
 
 
-def test_an_image_that_was_named_never_passes(rig: Rig, client: docker.DockerClient, built: ImageRef) -> None:
+def test_an_image_that_was_named_never_passes(
+    rig: Rig, client: docker.DockerClient, built: ImageRef
+) -> None:
     run = rig.accept("--station", "docker", "--image", built.tag, only=ONLY)
     run.assert_agrees()
     assert set(run.outcomes().values()) == {"pass"}
@@ -182,7 +209,9 @@ def test_a_run_directory_that_cannot_be_written(
             return super().start(context, run_id, deadline, log)
 
     prepared = prepare(Options(rig.machine, "smoke", only=("cpu.stress_ng",), burn_s=1.0))
-    where = Locked(client, built.id, box.Grant("none"), box.ROOM, box.container_owner.name(clock.boot_id()))
+    where = Locked(
+        client, built.id, box.Grant("none"), box.ROOM, box.container_owner.name(clock.boot_id())
+    )
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
     assert verdict.verdict == "UNJUDGED"

@@ -27,12 +27,16 @@ RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 
 
 @pytest.fixture(scope="module")
-def images(client: docker.DockerClient, built: ImageRef, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
+def images(
+    client: docker.DockerClient, built: ImageRef, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Images]:
     with open_images(client, built.tag, tmp_path_factory.mktemp("images"), RECORDINGS) as found:
         yield found
 
 
-def played(home: Path, library: Path, images: Images, machine: str, *arguments: str, only: str = GPU_CHECKS) -> Run:
+def played(
+    home: Path, library: Path, images: Images, machine: str, *arguments: str, only: str = GPU_CHECKS
+) -> Run:
     """A run in the container of which all that keeps it from passing is that its image was named."""
     rigproof = (str(Path(sys.executable).with_name("rigproof")),)
     fault = Fault("nothing", (), 3, machine=machine, only=only, burn=2.0, arguments=arguments)
@@ -52,12 +56,16 @@ def played(home: Path, library: Path, images: Images, machine: str, *arguments: 
     return run
 
 
-def test_a_healthy_machine(tmp_path: Path, library: Path, images: Images, client: docker.DockerClient) -> None:
+def test_a_healthy_machine(
+    tmp_path: Path, library: Path, images: Images, client: docker.DockerClient
+) -> None:
     run = played(tmp_path, library, images, "2x3090ti-bridged")
     ran = {Path(body.argv[0]) for body in run.bodies(ToolRan)}
     assert {path.parent for path in ran} == {TOOLS}
     assert {path.name for path in ran} == set(PROGRAMS)
-    assert {"gpu.granted", "link.peer_copies", "burn.gpu_burn[float]", "watch.sampled"} <= set(run.cases())
+    assert {"gpu.granted", "link.peer_copies", "burn.gpu_burn[float]", "watch.sampled"} <= set(
+        run.cases()
+    )
     assert box.containers(client, run.path.name) == []
     by_session = {end.session: end.container for end in run.bodies(SessionEnded)}
     assert by_session["host-before"] is None

@@ -80,13 +80,25 @@ def marker() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("uid", [0, 12345])
-def test_what_a_session_may_do(probe: Probes, monkeypatch: pytest.MonkeyPatch, marker: Path, uid: int) -> None:
+def test_what_a_session_may_do(
+    probe: Probes, monkeypatch: pytest.MonkeyPatch, marker: Path, uid: int
+) -> None:
     made = probe()
     made.owned_by(uid, uid)
-    hosts = ["/etc/machine-id", str(marker), "/var/run/docker.sock", str(made.run_dir), str(Path(__file__).parent)]
+    hosts = [
+        "/etc/machine-id",
+        str(marker),
+        "/var/run/docker.sock",
+        str(made.run_dir),
+        str(Path(__file__).parent),
+    ]
     found = made.ask(monkeypatch, f"HOSTS = {hosts!r}\n{LOOK}")
     assert found["interfaces"] == ["lo"]
-    assert found["connect"] == ["Connection refused", "Network is unreachable", "Network is unreachable"]
+    assert found["connect"] == [
+        "Connection refused",
+        "Network is unreachable",
+        "Network is unreachable",
+    ]
     assert found["capabilities"] == ["0000000000000000"] * 5
     assert (found["no_new_privileges"], found["seccomp"]) == ("1", "2")
     assert found["ids"] == [uid, uid]
@@ -122,7 +134,10 @@ def test_what_it_writes_is_the_owners(probe: Probes, monkeypatch: pytest.MonkeyP
 
 # --- GPUs as device nodes, with nodes that do no harm ---
 
-NODES = {"/dev/rigproof-test0": (1, 5), "/dev/rigproof-test-ctl": (10, 229)}  # what /dev/zero and /dev/fuse are
+NODES = {
+    "/dev/rigproof-test0": (1, 5),
+    "/dev/rigproof-test-ctl": (10, 229),
+}  # what /dev/zero and /dev/fuse are
 
 
 @pytest.fixture
@@ -184,11 +199,15 @@ def test_device_nodes_and_libraries(
 
 def test_a_device_node_that_is_gone_is_said(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
     made = probe(grant=Grant("devices", nodes=("/dev/rigproof-nothing",)))
-    with pytest.raises(CommandError, match=r"the container could not be started: .*/dev/rigproof-nothing"):
+    with pytest.raises(
+        CommandError, match=r"the container could not be started: .*/dev/rigproof-nothing"
+    ):
         made.start(monkeypatch, "")
 
 
-def test_cdi_on_an_engine_without_it_is_refused_and_not_ignored(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cdi_on_an_engine_without_it_is_refused_and_not_ignored(
+    probe: Probes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = probe(grant=Grant("cdi", cdi_devices=("nvidia.com/gpu=rigproof-test",)))
     with pytest.raises(CommandError, match="the container could not be started: "):
         made.start(monkeypatch, "")

@@ -52,7 +52,9 @@ def collected(frozen: None) -> Iterator[None]:
 class Made:
     """A container that was made."""
 
-    def __init__(self, containers: Containers, name: str = "", holder: str = "", status: str = "running") -> None:
+    def __init__(
+        self, containers: Containers, name: str = "", holder: str = "", status: str = "running"
+    ) -> None:
         self.containers = containers
         self.labels = {"rigproof.run": name, "rigproof.holder": holder}
         self.name, self.status = name, status
@@ -116,9 +118,13 @@ def client() -> Client:
 
 
 def started(client: Client, folder: Path, **more: Any) -> Any:
-    where = DockerStation(client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "boot/pid:[1]/7/9", **more)
+    where = DockerStation(
+        client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "boot/pid:[1]/7/9", **more
+    )
     (folder / "session-load.json").touch()
-    return where.start(folder / "session-load.json", "run-1", Deadline.after(600.0), folder / "x.log")
+    return where.start(
+        folder / "session-load.json", "run-1", Deadline.after(600.0), folder / "x.log"
+    )
 
 
 def test_the_line_is_held_before_the_session_starts(client: Client, tmp_path: Path) -> None:
@@ -130,7 +136,9 @@ def test_the_line_is_held_before_the_session_starts(client: Client, tmp_path: Pa
     (asked,) = client.containers.asked
     owner = tmp_path.stat()
     assert asked["user"] == f"{owner.st_uid}:{owner.st_gid}"
-    assert asked["command"] == context.in_container("/rigproof/session-load.json", 615.0, clock.boot_id())
+    assert asked["command"] == context.in_container(
+        "/rigproof/session-load.json", 615.0, clock.boot_id()
+    )
     assert asked["environment"]["RIGPROOF_RUN"] == "run-1"
     assert asked["network_mode"] == "none"
     assert [dict(limit) for limit in asked["ulimits"]] == [
@@ -147,7 +155,16 @@ def test_the_one_place_that_the_container_sees(client: Client, tmp_path: Path) -
 def test_an_engine_that_may_not_give_locked_memory(client: Client, tmp_path: Path) -> None:
     client.containers.fails["start"] = [APIError(REFUSED)]
     started(client, tmp_path).wait()
-    assert client.containers.acts == ["create", "attach", "start", "remove", "create", "attach", "start", "remove"]
+    assert client.containers.acts == [
+        "create",
+        "attach",
+        "start",
+        "remove",
+        "create",
+        "attach",
+        "start",
+        "remove",
+    ]
     assert [[limit.name for limit in asked["ulimits"]] for asked in client.containers.asked] == [
         ["core", "memlock"],
         ["core"],
@@ -155,7 +172,9 @@ def test_an_engine_that_may_not_give_locked_memory(client: Client, tmp_path: Pat
 
 
 @pytest.mark.parametrize("act", ["create", "attach", "start"])
-@pytest.mark.parametrize("error", [APIError("no space left"), requests.exceptions.ReadTimeout(), BrokenPipeError()])
+@pytest.mark.parametrize(
+    "error", [APIError("no space left"), requests.exceptions.ReadTimeout(), BrokenPipeError()]
+)
 def test_a_container_that_cannot_be_started_is_removed(
     client: Client, tmp_path: Path, act: str, error: Exception
 ) -> None:
@@ -192,7 +211,17 @@ def sdk(grant: Grant) -> dict[str, Any]:
     )
     api = docker.APIClient(base_url="unix:///nowhere", version="1.44")
     host = station_docker.to_sdk(arguments)
-    keys = {"image", "command", "entrypoint", "name", "hostname", "labels", "user", "working_dir", "environment"}
+    keys = {
+        "image",
+        "command",
+        "entrypoint",
+        "name",
+        "hostname",
+        "labels",
+        "user",
+        "working_dir",
+        "environment",
+    }
     own = keys | {"stdin_open", "detach"}
     made = {key: host.pop(key) for key in own if key in host}
     assert made["detach"] is False
@@ -211,7 +240,13 @@ def test_cdi_as_the_engine_is_asked() -> None:
 
 
 def test_device_nodes_and_mounts_as_the_engine_is_asked() -> None:
-    found = sdk(Grant("devices", nodes=("/dev/nvidia0",), files=(("/lib/libcuda.so.570", "/opt/x/libcuda.so.1"),)))
+    found = sdk(
+        Grant(
+            "devices",
+            nodes=("/dev/nvidia0",),
+            files=(("/lib/libcuda.so.570", "/opt/x/libcuda.so.1"),),
+        )
+    )
     assert found["Devices"] == [
         {"PathOnHost": "/dev/nvidia0", "PathInContainer": "/dev/nvidia0", "CgroupPermissions": "rw"}
     ]
@@ -257,8 +292,16 @@ class Server(ThreadingMixIn, UnixStreamServer):
 def serve(path: Path, info: dict[str, Any], version: dict[str, Any]) -> Server:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            answer = info if self.path.endswith("/info") else version if self.path.endswith("/version") else None
-            body = json.dumps(answer if answer is not None else {"message": "no such image"}).encode()
+            answer = (
+                info
+                if self.path.endswith("/info")
+                else version
+                if self.path.endswith("/version")
+                else None
+            )
+            body = json.dumps(
+                answer if answer is not None else {"message": "no such image"}
+            ).encode()
             self.send_response(200 if answer is not None else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -271,15 +314,23 @@ def serve(path: Path, info: dict[str, Any], version: dict[str, Any]) -> Server:
         def log_message(self, *_: object) -> None: ...
 
     server = Server(str(path), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    ).start()
     return server
 
 
-DOCKER = {"Version": "28.5.1", "ApiVersion": "1.44", "Components": [{"Name": "Engine"}, {"Name": "containerd"}]}
+DOCKER = {
+    "Version": "28.5.1",
+    "ApiVersion": "1.44",
+    "Components": [{"Name": "Engine"}, {"Name": "containerd"}],
+}
 PODMAN = {"Version": "5.4.2", "ApiVersion": "1.41", "Components": [{"Name": "Podman Engine"}]}
 
 
-def engine(folder: Path, info: dict[str, Any], version: dict[str, Any]) -> station_docker.DockerEngine:
+def engine(
+    folder: Path, info: dict[str, Any], version: dict[str, Any]
+) -> station_docker.DockerEngine:
     server = serve(folder / "engine.sock", info, version)
     try:
         found = station_docker.connect(f"unix://{folder}/engine.sock")
@@ -319,7 +370,11 @@ def test_what_podman_says_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_an_engine_without_a_name(tmp_path: Path) -> None:
     found = engine(tmp_path, {}, {"Version": "1", "ApiVersion": "1.41"})
-    assert (found.version, found.facts.cdi_specs, found.facts.runtimes) == ("engine 1", (), frozenset())
+    assert (found.version, found.facts.cdi_specs, found.facts.runtimes) == (
+        "engine 1",
+        (),
+        frozenset(),
+    )
 
 
 def test_a_socket_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,7 +410,12 @@ def test_an_address_where_nothing_is(tmp_path: Path, address: str, told: str) ->
     [
         (APIError("500 Server Error", explanation="no space left\nmore"), "no space left"),
         (DockerException("first\nsecond"), "first"),
-        (urllib3.exceptions.ProtocolError("Connection broken", ConnectionResetError(104, "reset")), "reset"),
+        (
+            urllib3.exceptions.ProtocolError(
+                "Connection broken", ConnectionResetError(104, "reset")
+            ),
+            "reset",
+        ),
         (NotFound(""), "NotFound"),
         (OSError(), "OSError"),
         (DockerException("x" * 999), "x" * 300),

@@ -73,7 +73,10 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_gpus_node_has_the_drivers_own_number(root: Path) -> None:
-    assert board.nodes_by_address(root) == {"0000:01:00.0": "/dev/nvidia3", "0000:c1:00.0": "/dev/nvidia0"}
+    assert board.nodes_by_address(root) == {
+        "0000:01:00.0": "/dev/nvidia3",
+        "0000:c1:00.0": "/dev/nvidia0",
+    }
     assert board.nodes_by_address(root / "nowhere") == {}
 
 
@@ -167,7 +170,10 @@ def test_root_loads_the_module_where_it_is_not(
 
 @pytest.mark.parametrize("there", [(), ("modprobe", "nvidia-modprobe")])
 def test_what_cannot_be_made_is_left_for_the_grant_to_say(
-    root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]], there: tuple[str, ...]
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: list[tuple[str, int, int]],
+    there: tuple[str, ...],
 ) -> None:
     programs = Programs(monkeypatch, *there)
     programs.broken = True
@@ -177,7 +183,9 @@ def test_what_cannot_be_made_is_left_for_the_grant_to_say(
     assert made == []
 
 
-def test_a_folder_of_devices_that_may_not_be_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_devices_that_may_not_be_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError
 
@@ -196,7 +204,9 @@ def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs(monkeypatch, "ldconfig", "nvidia-smi")
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "box", "6", "1", "x86_64")))
     listing = f"libcuda.so.1 (libc6,x86-64) => {root}/libcuda.so.1\n"
-    found = driver_files.find(root, lambda argv, **_: ProgramResult(tuple(argv), 0, listing, "", 0.1))
+    found = driver_files.find(
+        root, lambda argv, **_: ProgramResult(tuple(argv), 0, listing, "", 0.1)
+    )
     assert found == DriverFiles(
         nodes=frozenset({"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"}),
         node_of={"0000:01:00.0": "/dev/nvidia3", "0000:c1:00.0": "/dev/nvidia0"},

@@ -80,7 +80,10 @@ BY_INDEX = ("nvidia.com/gpu=0", "nvidia.com/gpu=1")
         ([PRETTY_JSON], BY_INDEX),
         ([YAML_BY_INDEX, JSON_BY_UUID], BY_UUID),
         (["kind: vendor.com/nic\ndevices:\n- name: x\n", PRETTY_JSON], BY_INDEX),
-        ([YAML_BY_INDEX.replace('"0"', "GPU-0-aaaa")], ("nvidia.com/gpu=GPU-0-aaaa", "nvidia.com/gpu=1")),
+        (
+            [YAML_BY_INDEX.replace('"0"', "GPU-0-aaaa")],
+            ("nvidia.com/gpu=GPU-0-aaaa", "nvidia.com/gpu=1"),
+        ),
     ],
 )
 def test_cdi_names(specs: list[str], names: tuple[str, ...]) -> None:
@@ -111,7 +114,9 @@ def test_a_gpu_that_nvml_does_not_know_has_no_cdi_name() -> None:
     assert gpu_grant.cdi_names((gpu(0, uuid=None),), [YAML_BY_INDEX]) == ("nvidia.com/gpu=0",)
 
 
-NODES = frozenset({"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset"})
+NODES = frozenset(
+    {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset"}
+)
 DRIVER = DriverFiles(
     nodes=NODES,
     node_of={"0000:01:00.0": "/dev/nvidia1", "0000:02:00.0": "/dev/nvidia0"},
@@ -125,7 +130,9 @@ RUNTIME = EngineFacts(frozenset({"runc", "nvidia"}))
 
 
 def test_without_gpus_nothing_is_asked_for() -> None:
-    assert gpu_grant.choose((), RUNTIME, DRIVER) == Grant("none", environment={"NVIDIA_VISIBLE_DEVICES": "void"})
+    assert gpu_grant.choose((), RUNTIME, DRIVER) == Grant(
+        "none", environment={"NVIDIA_VISIBLE_DEVICES": "void"}
+    )
 
 
 def test_cdi_goes_before_the_runtime() -> None:
@@ -136,8 +143,15 @@ def test_cdi_goes_before_the_runtime() -> None:
 
 
 def test_the_runtime_is_given_uuids() -> None:
-    found = gpu_grant.choose(TWO, dataclasses.replace(RUNTIME, cdi_specs=("kind: nvidia.com/gpu\n",)), DRIVER)
-    assert (found.mode, found.runtime, found.nodes, found.cdi_devices) == ("nvidia", "nvidia", (), ())
+    found = gpu_grant.choose(
+        TWO, dataclasses.replace(RUNTIME, cdi_specs=("kind: nvidia.com/gpu\n",)), DRIVER
+    )
+    assert (found.mode, found.runtime, found.nodes, found.cdi_devices) == (
+        "nvidia",
+        "nvidia",
+        (),
+        (),
+    )
     assert found.environment == {
         "NVIDIA_VISIBLE_DEVICES": "GPU-0-aaaa,GPU-1-aaaa",
         "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
@@ -145,14 +159,20 @@ def test_the_runtime_is_given_uuids() -> None:
 
 
 def test_device_nodes_are_the_last_way() -> None:
-    for facts, due in ((EngineFacts(frozenset({"runc"})), TWO), (RUNTIME, (gpu(0, uuid=None), gpu(1)))):
+    for facts, due in (
+        (EngineFacts(frozenset({"runc"})), TWO),
+        (RUNTIME, (gpu(0, uuid=None), gpu(1))),
+    ):
         found = gpu_grant.choose(due, facts, DRIVER)
         assert found == Grant(
             "devices",
             nodes=("/dev/nvidia1", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"),
             files=(
                 ("/usr/lib/libcuda.so.570.86", "/opt/host-driver/libcuda.so.1"),
-                ("/usr/lib/libnvidia-gpucomp.so.570.86", "/opt/host-driver/libnvidia-gpucomp.so.570.86"),
+                (
+                    "/usr/lib/libnvidia-gpucomp.so.570.86",
+                    "/opt/host-driver/libnvidia-gpucomp.so.570.86",
+                ),
                 ("/usr/lib/libnvidia-ml.so.570.86", "/opt/host-driver/libnvidia-ml.so.1"),
             ),
             environment={"NVIDIA_VISIBLE_DEVICES": "void", "LD_LIBRARY_PATH": "/opt/host-driver"},
@@ -162,7 +182,10 @@ def test_device_nodes_are_the_last_way() -> None:
 def test_nvidia_smi_goes_along_where_the_host_has_it() -> None:
     """gpu-burn crashes where there is none: seen in a container that was given device nodes and libraries alone."""
     driver = dataclasses.replace(DRIVER, smi="/usr/bin/nvidia-smi.570")
-    assert gpu_grant.by_nodes(TWO, driver).files[-1] == ("/usr/bin/nvidia-smi.570", "/usr/bin/nvidia-smi")
+    assert gpu_grant.by_nodes(TWO, driver).files[-1] == (
+        "/usr/bin/nvidia-smi.570",
+        "/usr/bin/nvidia-smi",
+    )
 
 
 def test_the_tools_node_goes_along_where_it_is() -> None:
@@ -174,7 +197,10 @@ def test_the_tools_node_goes_along_where_it_is() -> None:
     ("driver", "told"),
     [
         (DriverFiles(), ["there is no device node for gpu0, gpu1", "`nvidia-smi` as root"]),
-        (dataclasses.replace(DRIVER, node_of={"0000:01:00.0": "/dev/nvidia1"}), ["no device node for gpu1"]),
+        (
+            dataclasses.replace(DRIVER, node_of={"0000:01:00.0": "/dev/nvidia1"}),
+            ["no device node for gpu1"],
+        ),
         (dataclasses.replace(DRIVER, nodes=NODES - {"/dev/nvidia1"}), ["no device node for gpu0:"]),
         (
             dataclasses.replace(DRIVER, nodes=NODES - {"/dev/nvidia-uvm"}),
@@ -188,7 +214,10 @@ def test_the_tools_node_goes_along_where_it_is() -> None:
             dataclasses.replace(DRIVER, libraries={"libcuda.so.1": "/x"}),
             ["library libnvidia-ml.so.1 is not", "install"],
         ),
-        (dataclasses.replace(DRIVER, libraries={}), ["library libcuda.so.1, libnvidia-ml.so.1 is not"]),
+        (
+            dataclasses.replace(DRIVER, libraries={}),
+            ["library libcuda.so.1, libnvidia-ml.so.1 is not"],
+        ),
     ],
 )
 def test_what_is_missing_is_named_with_its_cure(driver: DriverFiles, told: list[str]) -> None:

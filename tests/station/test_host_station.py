@@ -13,7 +13,12 @@ from acceptance.station.host import HostStation
 
 def test_this_host_is_called_so_and_needs_no_more_words(tmp_path: Path) -> None:
     host = HostStation()
-    assert (host.name, dict(host.provenance), host.notes, host.inside(tmp_path)) == ("host", {}, (), tmp_path)
+    assert (host.name, dict(host.provenance), host.notes, host.inside(tmp_path)) == (
+        "host",
+        {},
+        (),
+        tmp_path,
+    )
 
 
 def test_why_it_is_the_host_goes_into_the_reports() -> None:
@@ -24,7 +29,9 @@ def test_why_it_is_the_host_goes_into_the_reports() -> None:
 
 def test_a_session_runs_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import os, sys; print(os.getcwd(), os.environ['RIGPROOF_RUN'], sys.argv[1])"
-    monkeypatch.setattr(session_context, "argv", lambda context: [sys.executable, "-ISc", code, str(context)])
+    monkeypatch.setattr(
+        session_context, "argv", lambda context: [sys.executable, "-ISc", code, str(context)]
+    )
     context, log = tmp_path / "session.json", tmp_path / "x.log"
     done = HostStation().start(context, "run-1", Deadline.after(600.0), log).wait()
     assert done.stdout == log.read_text() == f"{tmp_path} run-1 {context}\n"

@@ -23,7 +23,14 @@ from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe.inventory import observe
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant, preflight
+from acceptance.station import (
+    container_args,
+    container_owner,
+    docker,
+    driver_files,
+    gpu_grant,
+    preflight,
+)
 from acceptance.station.base import StationError
 from acceptance.station.gpu_grant import DriverFiles, EngineFacts, GrantError
 from acceptance.station.host import HostStation
@@ -65,7 +72,9 @@ Answers = Callable[[str | None], docker.DockerEngine]
 def sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of sockets in place of the machine's own."""
     monkeypatch.setattr(
-        preflight, "addresses", lambda *_: tuple(f"unix://{tmp_path}/{name}.sock" for name in ("one", "two", "three"))
+        preflight,
+        "addresses",
+        lambda *_: tuple(f"unix://{tmp_path}/{name}.sock" for name in ("one", "two", "three")),
     )
     return tmp_path
 
@@ -84,7 +93,11 @@ def connects(monkeypatch: pytest.MonkeyPatch, answer: Answers) -> None:
         (
             {"DOCKER_HOST": ""},
             0,
-            ("unix:///var/run/docker.sock", "unix:///run/user/0/docker.sock", "unix:///run/podman/podman.sock"),
+            (
+                "unix:///var/run/docker.sock",
+                "unix:///run/user/0/docker.sock",
+                "unix:///run/podman/podman.sock",
+            ),
         ),
         (
             {},
@@ -98,7 +111,11 @@ def connects(monkeypatch: pytest.MonkeyPatch, answer: Answers) -> None:
         (
             {"XDG_RUNTIME_DIR": "/x"},
             1000,
-            ("unix:///var/run/docker.sock", "unix:///x/docker.sock", "unix:///x/podman/podman.sock"),
+            (
+                "unix:///var/run/docker.sock",
+                "unix:///x/docker.sock",
+                "unix:///x/podman/podman.sock",
+            ),
         ),
     ],
 )
@@ -150,7 +167,9 @@ def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # the SDK leaves the socket of a failed attempt open
+@pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning"
+)  # the SDK leaves the socket of a failed attempt open
 def test_the_environments_engine_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     where = f"unix://{tmp_path}/dead.sock"
     with socket.socket(socket.AF_UNIX) as dead:
@@ -179,7 +198,9 @@ def choose(
 def answering(monkeypatch: pytest.MonkeyPatch) -> docker.DockerEngine:
     """An engine that answers, an image that is there, no leftovers."""
     made = an_engine()
-    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(made, "", "unix:///x.sock"))
+    monkeypatch.setattr(
+        preflight, "engine", lambda: preflight.EngineProbe(made, "", "unix:///x.sock")
+    )
     monkeypatch.setattr(docker, "sweep", lambda *_: [])
     told = SimpleNamespace(provenance=lambda: {"image": "rigproof:1", "image_id": "sha256:1"})
     monkeypatch.setattr(image_build, "build", lambda **_: told)
@@ -195,7 +216,9 @@ def test_the_host_asks_no_engine(inventory: Inventory, monkeypatch: pytest.Monke
 
 
 def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(None, "there is no container engine"))
+    monkeypatch.setattr(
+        preflight, "engine", lambda: preflight.EngineProbe(None, "there is no container engine")
+    )
     where, remark = choose("auto", inventory)
     assert remark.startswith("STATION: host, because there is no container engine. ")
     assert "make engine" in remark
@@ -203,12 +226,16 @@ def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch
     assert where == HostStation(remark)
     assert preflight.station_notice("auto") == remark
     for call in (lambda: choose("docker", inventory), lambda: preflight.station_notice("docker")):
-        with pytest.raises(StationError, match="no container can be had: there is no container engine: "):
+        with pytest.raises(
+            StationError, match="no container can be had: there is no container engine: "
+        ):
             call()
 
 
 @pytest.mark.usefixtures("answering")
-def test_an_installed_package_has_no_image(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_has_no_image(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(inputs, "in_checkout", lambda: False)
     _, remark = choose("auto", inventory)
     assert "installed package" in remark
@@ -218,7 +245,9 @@ def test_an_installed_package_has_no_image(inventory: Inventory, monkeypatch: py
     assert preflight.station_notice("auto", "mine:1") is None
 
 
-def test_a_container(inventory: Inventory, answering: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container(
+    inventory: Inventory, answering: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(docker, "sweep", lambda *_: ["run-7"])
     said: list[str] = []
     for name in ("auto", "docker"):
@@ -268,7 +297,10 @@ def test_without_the_engines_client_no_image_can_be_built(
         raise command.ProgramMissing(f"{program} is not installed")
 
     monkeypatch.setattr(command, "find", find)
-    assert "the command `docker`, which builds the image, is not installed" in choose("auto", inventory)[1]
+    assert (
+        "the command `docker`, which builds the image, is not installed"
+        in choose("auto", inventory)[1]
+    )
     with pytest.raises(StationError, match="the command `docker`"):
         choose("docker", inventory)
     assert choose("docker", inventory, "mine:1")[0].image == "sha256:mine:1"
@@ -287,12 +319,16 @@ def test_an_image_that_is_not_here(inventory: Inventory, monkeypatch: pytest.Mon
     with pytest.raises(StationError, match="invalid reference format"):
         choose("docker", inventory, "bad ref")
     monkeypatch.setattr(docker, "image_id", lambda *_: None)
-    with pytest.raises(StationError, match="there is no image mine:1 here: build one with `make image`"):
+    with pytest.raises(
+        StationError, match="there is no image mine:1 here: build one with `make image`"
+    ):
         choose("docker", inventory, "mine:1")
 
 
 @pytest.mark.usefixtures("answering")
-def test_an_engine_that_fails_after_its_first_answer(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_fails_after_its_first_answer(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> list[str]:
         raise APIError("500 Server Error", explanation="the disk is full")
 
@@ -318,7 +354,9 @@ def seen(tree: Tree, *devices: NvmlDevice) -> Inventory:
 
 
 def device(number: int) -> NvmlDevice:
-    return NvmlDevice(number, f"GPU-{number}", "H200", f"0000:0{number + 1}:00.0", None, None, 1, None, None)
+    return NvmlDevice(
+        number, f"GPU-{number}", "H200", f"0000:0{number + 1}:00.0", None, None, 1, None, None
+    )
 
 
 @pytest.fixture
@@ -347,14 +385,18 @@ def test_the_gpus_of_the_plan_that_are_there(tree: Tree) -> None:
 
 
 @pytest.mark.usefixtures("answering")
-def test_gpus_are_granted_or_it_is_said_why_not(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_are_granted_or_it_is_said_why_not(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inventory = seen(tree, device(0), device(1))
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles())
     with pytest.raises(GrantError, match="no device node for gpu0, gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     with pytest.raises(GrantError, match="no device node for gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
-    assert choose("auto", inventory, plan=journals.plan())[0].grant.mode == "none", "no GPU is asked for"
+    assert choose("auto", inventory, plan=journals.plan())[0].grant.mode == "none", (
+        "no GPU is asked for"
+    )
     libraries = dict.fromkeys(gpu_grant.NEEDED, "/x")
     node_of = {f"0000:0{number + 1}:00.0": f"/dev/nvidia{number}" for number in (0, 1)}
     nodes = frozenset({*node_of.values(), *gpu_grant.CONTROL_NODES})
@@ -373,7 +415,9 @@ def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
     unknown = seen(tree, device(0))
     assert preflight.stops_at_the_gate(plan, unknown)
     assert not preflight.stops_at_the_gate(of_gpus(plan, "gpu0"), unknown), "it is not tested"
-    assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown), "it is not asked for"
+    assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown), (
+        "it is not asked for"
+    )
     lost = seen(tree, device(0), dataclasses.replace(device(1), error="GPU is lost"))
     assert preflight.stops_at_the_gate(plan, lost), "NVML lists it, and it answers no more"
     where, line = choose("docker", unknown, plan=plan)
@@ -383,4 +427,6 @@ def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
 
 @pytest.mark.usefixtures("answering")
 def test_a_gpu_that_is_missing(tree: Tree, inventory: Inventory) -> None:
-    assert preflight.stops_at_the_gate(journals.plan(COUNTED), dataclasses.replace(inventory, pci=()))
+    assert preflight.stops_at_the_gate(
+        journals.plan(COUNTED), dataclasses.replace(inventory, pci=())
+    )

@@ -47,7 +47,9 @@ def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], dig
 class Box:
     """A machine with some GPUs, its tools, and what a session of the product says of it."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory | None = None) -> None:
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory | None = None
+    ) -> None:
         self._name: Session = "load"
         self.bin = folder / "bin"
         self.bin.mkdir()
@@ -81,14 +83,18 @@ exit {code}
         """Which GPUs a tool was shown, each time it ran."""
         return (self.bin / f"{name}.saw").read_text().split("\n")[:-1]
 
-    def run(self, *only: str, names: Sequence[str] = ("gpu0", "gpu1"), name: Session = "load") -> dict[str, str]:
+    def run(
+        self, *only: str, names: Sequence[str] = ("gpu0", "gpu1"), name: Session = "load"
+    ) -> dict[str, str]:
         """Run these checks on these GPUs; gives the outcome of each."""
         self._name = name
         self.product.run(planned(self.inventory, names, only, self.product.digest), name=name)
         return {body.check: body.outcome for body in self.ended()}
 
     def ended(self) -> list[CheckEnded]:
-        return [body for body in self.product.journalled(self._name) if isinstance(body, CheckEnded)]
+        return [
+            body for body in self.product.journalled(self._name) if isinstance(body, CheckEnded)
+        ]
 
     def message(self) -> str:
         """What the only check said at its end."""
@@ -97,7 +103,9 @@ exit {code}
 
     def measured(self, measurement: str) -> dict[str, float | None]:
         """The values of a measurement by component."""
-        bodies = [body for body in self.product.journalled(self._name) if isinstance(body, Measured)]
+        bodies = [
+            body for body in self.product.journalled(self._name) if isinstance(body, Measured)
+        ]
         return {body.component: body.value for body in bodies if body.measurement == measurement}
 
     def notes(self) -> list[str]:
@@ -109,7 +117,9 @@ exit {code}
 
     def commands(self) -> list[tuple[str, ...]]:
         """The command lines of the tools, without the path of their programs."""
-        ran = [body.argv for body in self.product.journalled(self._name) if isinstance(body, ToolRan)]
+        ran = [
+            body.argv for body in self.product.journalled(self._name) if isinstance(body, ToolRan)
+        ]
         return [(Path(argv[0]).name, *argv[1:]) for argv in ran]
 
 
@@ -127,7 +137,9 @@ class Said:
         return {body.component: body.value for body in bodies if body.measurement == measurement}
 
     def skipped(self) -> set[tuple[str | None, str | None]]:
-        return {(body.measurement, body.component) for body in self.written if isinstance(body, Skipped)}
+        return {
+            (body.measurement, body.component) for body in self.written if isinstance(body, Skipped)
+        }
 
 
 def ask(made: Plan, name: str, function: Callable[..., None], **given: object) -> Said:

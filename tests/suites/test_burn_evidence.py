@@ -11,7 +11,13 @@ from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.segment import JournalError
 from acceptance.loads.protocol import LoadOutput, LoadTable
 from acceptance.suites.fixtures import burn_evidence
-from acceptance.suites.fixtures.burn_evidence import COLUMNS, ROWS, count_readings, evidence, product_digests
+from acceptance.suites.fixtures.burn_evidence import (
+    COLUMNS,
+    ROWS,
+    count_readings,
+    evidence,
+    product_digests,
+)
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 
@@ -44,7 +50,9 @@ def test_without_wrong_results_there_is_no_table() -> None:
 
 
 def test_a_format_with_many_wrong_products_does_not_crowd_out_another() -> None:
-    loads = failed(*(ring("bf16", n) for n in range(500)), ring("f64", 3), *(ring("f32", n) for n in range(40)))
+    loads = failed(
+        *(ring("bf16", n) for n in range(500)), ring("f64", 3), *(ring("f32", n) for n in range(40))
+    )
     formats = cells(loads, "format")
     assert len(formats) <= ROWS
     assert (formats.count("f64"), formats.count("bf16"), formats.count("f32")) == (1, 31, 31)
@@ -52,7 +60,9 @@ def test_a_format_with_many_wrong_products_does_not_crowd_out_another() -> None:
 
 
 def test_what_a_load_did_not_tell_is_a_dash_and_never_a_number() -> None:
-    (row,) = evidence(failed({"component": "gpu0", "dtype": "f16", "check": "inputs", "first": []}), cool)["gpu2"]
+    (row,) = evidence(
+        failed({"component": "gpu0", "dtype": "f16", "check": "inputs", "first": []}), cool
+    )["gpu2"]
     told = dict(zip(COLUMNS, row, strict=True))
     assert told.pop("format") == "f16"
     assert told.pop("kind") == "unknown"
@@ -61,7 +71,9 @@ def test_what_a_load_did_not_tell_is_a_dash_and_never_a_number() -> None:
 
 @pytest.mark.parametrize("value", [True, None, [1], float("nan"), float("inf"), 10**400, {"a": 1}])
 def test_what_is_no_number_that_can_be_written_is_a_dash(value: object) -> None:
-    assert cells(failed(ring("f16", 1, made_s=value, elements=value, stride=value)), "made at s") == ["-"]
+    assert cells(
+        failed(ring("f16", 1, made_s=value, elements=value, stride=value)), "made at s"
+    ) == ["-"]
     assert cells(failed(ring("f16", 1, elements=value)), "elements") == ["-"]
 
 
@@ -77,7 +89,9 @@ def test_heat_is_that_of_the_gpu_when_the_product_was_made_or_else_found() -> No
         asked.append((gpu, boot_s))
         return GpuHeat(60.0 + boot_s, 1500.0)
 
-    loads = failed(ring("f16", 1), {"component": "gpu0", "dtype": "f16", "check": "again", "found_s": 30.0})
+    loads = failed(
+        ring("f16", 1), {"component": "gpu0", "dtype": "f16", "check": "again", "found_s": 30.0}
+    )
     rows = evidence(loads, heats)["gpu2"]
     assert [row[COLUMNS.index("degC")] for row in rows] == [71.0, 90.0]
     assert {gpu for gpu, _ in asked} == {"gpu2"}
@@ -94,15 +108,23 @@ def test_a_telemetry_that_cannot_be_read_takes_no_wrong_result_away() -> None:
 
 
 def test_a_note_is_the_diagnosis_of_its_own_count() -> None:
-    counts, notes = count_readings(failed(ring("f16", 1), ring("f16", 2), ring("f64", 1)), "burn_f16_miscompares", cool)
+    counts, notes = count_readings(
+        failed(ring("f16", 1), ring("f16", 2), ring("f64", 1)), "burn_f16_miscompares", cool
+    )
     assert counts == {"gpu2": 2.0}
     assert notes["gpu2"] is not None
     assert "2" in notes["gpu2"]
 
 
 def test_digests_are_by_product_with_the_library_that_made_them() -> None:
-    table = LoadTable("burn_digests", ("format", "shape", "inputs", "result"), (("f64", "8x8x8", "0" * 16, "1" * 16),))
-    found = product_digests(GpuLoads(DUE, {"gpu0": LoadOutput("burn", {"library": "cuBLAS"}, (), (), (), (table,))}))
+    table = LoadTable(
+        "burn_digests",
+        ("format", "shape", "inputs", "result"),
+        (("f64", "8x8x8", "0" * 16, "1" * 16),),
+    )
+    found = product_digests(
+        GpuLoads(DUE, {"gpu0": LoadOutput("burn", {"library": "cuBLAS"}, (), (), (), (table,))})
+    )
     assert found["gpu0"].library == "cuBLAS"
     assert found["gpu0"].rows == {("f64", "8x8x8"): ("0" * 16, "1" * 16)}
 

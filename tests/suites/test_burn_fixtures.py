@@ -53,22 +53,35 @@ def planned(*pairs: str) -> PlannedCheck:
 def burn_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     words = dict(zip(argv[3::2], argv[4::2], strict=True))
     dtypes, peers = words["--dtypes"].split(","), int(words.get("--peers", "0"))
-    told = {"dtypes": dtypes, "seconds": float(words["--seconds"]), "peers": peers, "laps": 2, "uuid": visible[0]}
+    told = {
+        "dtypes": dtypes,
+        "seconds": float(words["--seconds"]),
+        "peers": peers,
+        "laps": 2,
+        "uuid": visible[0],
+    }
     readings = [(f"burn_{dtype}{end}", unit, "gpu0", value) for dtype in dtypes for end, unit, value in
                 (("", "TFLOP/s", 50.0), ("_kept", "ratio", 1.0), ("_miscompares", "count", 0.0))]  # fmt: skip
     readings += [("burn_filled", "ratio", "gpu0", 0.9), ("burn_copied", "GiB", "gpu0", 30.0)]
     readings += [("burn_copy_miscompares", "count", "gpu0", 0.0)]
     for peer in range(1, peers + 1):
         where = f"gpu0->gpu{peer}"
-        readings += [("burn_peer_copied", "GiB", where, float(peer)), ("burn_peer_miscompares", "count", where, 0.0)]
+        readings += [
+            ("burn_peer_copied", "GiB", where, float(peer)),
+            ("burn_peer_miscompares", "count", where, 0.0),
+        ]
     turns = [(lap, dtype) for lap in range(2) for dtype in dtypes]
     each = float(words["--seconds"]) / len(turns)
     laps = [
-        [*turn, 50.0, 10, each, 100.0 + place * each, 100.0 + (place + 0.9) * each] for place, turn in enumerate(turns)
+        [*turn, 50.0, 10, each, 100.0 + place * each, 100.0 + (place + 0.9) * each]
+        for place, turn in enumerate(turns)
     ]
     lines = [
         {"rigproof_load": 1, "load": "burn", "parameters": {**told, "library": "cuBLAS 12.8"}},
-        *({"reading": name, "unit": unit, "component": where, "value": value} for name, unit, where, value in readings),
+        *(
+            {"reading": name, "unit": unit, "component": where, "value": value}
+            for name, unit, where, value in readings
+        ),
         {"table": "burn_laps", "columns": LAPS, "rows": laps},
         {
             "table": "burn_digests",
@@ -84,8 +97,15 @@ def vram_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     readings = [("vram_tested", "ratio", 0.97), ("vram_rate", "ratio", 0.9)]
     readings += [("vram_copy", "GB/s", 4000.0), ("vram_miscompares", "count", 0.0)]
     lines = [
-        {"rigproof_load": 1, "load": "vram", "parameters": {"seconds": float(argv[4]), "uuid": visible[0]}},
-        *({"reading": name, "unit": unit, "component": "gpu0", "value": value} for name, unit, value in readings),
+        {
+            "rigproof_load": 1,
+            "load": "vram",
+            "parameters": {"seconds": float(argv[4]), "uuid": visible[0]},
+        },
+        *(
+            {"reading": name, "unit": unit, "component": "gpu0", "value": value}
+            for name, unit, value in readings
+        ),
         {
             "table": "vram_passes",
             "columns": ["pattern", "passes", "GB/s", "wrong"],
@@ -102,7 +122,10 @@ def host_printed(argv: Sequence[str]) -> str:
     if Path(words[0]).name == "stress-ng":
         seconds = words[words.index("--timeout") + 1].removesuffix("s")
         return STRESS_NG.format(seconds=seconds, workers=words[words.index("--cpu") + 1])
-    told = {name: words[words.index(option) + 1] for name, option in (("seconds", "-s"), ("megabytes", "-M"))}
+    told = {
+        name: words[words.index(option) + 1]
+        for name, option in (("seconds", "-s"), ("megabytes", "-M"))
+    }
     return STRESSAPPTEST.format(command=" ".join(words), **told)
 
 
@@ -131,7 +154,10 @@ class Loads:
             name, text = Path(argv[3]).name, host_printed(argv)
         else:
             visible = env["CUDA_VISIBLE_DEVICES"].split(",")
-            name, text = visible[0], (vram_printed if "vram" in argv[2] else burn_printed)(argv, visible)
+            name, text = (
+                visible[0],
+                (vram_printed if "vram" in argv[2] else burn_printed)(argv, visible),
+            )
         done = ProgramResult(argv, 0, text, "", 1e5)
         return self.spoil.get(name, lambda one: one)(done)
 
@@ -174,7 +200,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
     def find(program: str, package: str | None = None) -> str:
         if program not in there:
-            raise ProgramMissing(f"{program} is not installed: install it with `sudo apt install {package}`")
+            raise ProgramMissing(
+                f"{program} is not installed: install it with `sudo apt install {package}`"
+            )
         return f"/usr/bin/{program}"
 
     monkeypatch.setattr(command, "find", find)
@@ -182,7 +210,12 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def together(
-    loads: Loads, seen: Inventory, *pairs: str, seconds: float = 20.0, gib: float = 4.0, heard: Heard | None = None
+    loads: Loads,
+    seen: Inventory,
+    *pairs: str,
+    seconds: float = 20.0,
+    gib: float = 4.0,
+    heard: Heard | None = None,
 ) -> BurnResults:
     """What the fixture finds on this machine."""
     fixture: Any = burn.together
@@ -212,7 +245,19 @@ def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: 
     assert stress_ng[:6] == ("nice", "-n", "10", "stress-ng", "--cpu", threads)
     assert "--verify" in stress_ng
     assert "40s" in stress_ng, "as long as the GPUs prove their first products and burn"
-    assert stressapptest == ("nice", "-n", "10", "stressapptest", "-s", "40", "-M", "4096", "-m", threads, "-W")
+    assert stressapptest == (
+        "nice",
+        "-n",
+        "10",
+        "stressapptest",
+        "-s",
+        "40",
+        "-M",
+        "4096",
+        "-m",
+        threads,
+        "-W",
+    )
     assert heard.shown == [{"gpu0": ["gpu0", "gpu1"], "gpu1": ["gpu1", "gpu0"]}]
     assert loads.heard[0] is not None
     assert found.troubles() == []
@@ -248,7 +293,9 @@ def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
 # --- what one proves is kept when another fails ---
 
 
-def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_others(seen: Inventory) -> None:
+def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_others(
+    seen: Inventory,
+) -> None:
     found = together(Loads(spoil={uuid(1): died}), seen)
     assert set(found.gpus.outputs) == {"gpu0"}
     assert found.gpus.miscompares("burn_bf16_miscompares")[0] == {"gpu0": 0.0, "gpu1": 1.0}
@@ -269,7 +316,9 @@ def test_stress_ng_that_died_proves_nothing_of_the_processors_only(seen: Invento
 
 
 def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) -> None:
-    faulty = Loads(spoil={"stress-ng": lambda done: replace(done, returncode=2, stdout=FAULTY + done.stdout)})
+    faulty = Loads(
+        spoil={"stress-ng": lambda done: replace(done, returncode=2, stdout=FAULTY + done.stdout)}
+    )
     found = together(faulty, seen)
     assert found.processors.output is not None
     assert found.processors.output.outcome == "fail"
@@ -283,7 +332,9 @@ def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) 
         ("Status: PASS", "", "stressapptest: the text is cut: the line 'Status:' is missing"),
     ],
 )
-def test_ram_that_was_not_filled_or_not_compared_proves_nothing(seen: Inventory, old: str, new: str, told: str) -> None:
+def test_ram_that_was_not_filled_or_not_compared_proves_nothing(
+    seen: Inventory, old: str, new: str, told: str
+) -> None:
     spoil = {"stressapptest": lambda done: replace(done, stdout=done.stdout.replace(old, new))}
     found = together(Loads(spoil=spoil), seen)
     assert found.memory.output is None
@@ -292,9 +343,15 @@ def test_ram_that_was_not_filled_or_not_compared_proves_nothing(seen: Inventory,
 
 def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
     threads = seen.cpu.threads
-    spoil = {"stress-ng": lambda done: replace(done, stdout=done.stdout.replace(f"hogs: {threads}", "hogs: 1"))}
+    spoil = {
+        "stress-ng": lambda done: replace(
+            done, stdout=done.stdout.replace(f"hogs: {threads}", "hogs: 1")
+        )
+    }
     found = together(Loads(spoil=spoil), seen)
-    assert found.troubles() == [f"stress-ng tells of 1.0 workers, and there are {threads} logical CPUs to load"]
+    assert found.troubles() == [
+        f"stress-ng tells of 1.0 workers, and there are {threads} logical CPUs to load"
+    ]
 
 
 @pytest.mark.parametrize("missing", ["stress-ng", "stressapptest"])
@@ -305,8 +362,14 @@ def test_a_program_that_is_not_installed_is_left_out_with_its_cure(
     loads = Loads()
     found = together(loads, seen)
     assert len(loads.loads()) == 2
-    assert [argv[3] for argv in loads.beside()] == [one for one in ("stress-ng", "stressapptest") if one != missing]
-    without, other = (found.processors, found.memory) if missing == "stress-ng" else (found.memory, found.processors)
+    assert [argv[3] for argv in loads.beside()] == [
+        one for one in ("stress-ng", "stressapptest") if one != missing
+    ]
+    without, other = (
+        (found.processors, found.memory)
+        if missing == "stress-ng"
+        else (found.memory, found.processors)
+    )
     assert (without.output, without.missing) == (
         None, f"{missing} is not installed: install it with `sudo apt install {missing}`"
     )  # fmt: skip
@@ -330,7 +393,11 @@ def test_nothing_to_run_is_no_pass(installed: set[str]) -> None:
 
 
 def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> None:
-    short = {uuid(0): lambda done: replace(done, stdout=done.stdout.replace('"seconds": 20.0', '"seconds": 2.0'))}
+    short = {
+        uuid(0): lambda done: replace(
+            done, stdout=done.stdout.replace('"seconds": 20.0', '"seconds": 2.0')
+        )
+    }
     found = together(Loads(spoil=short), seen)
     assert set(found.gpus.failed) == {"gpu0"}
     assert "ran with seconds = 2.0, and 20.0 was asked for" in found.troubles()[0]
@@ -339,7 +406,9 @@ def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> 
 def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
     stray = {uuid(1): lambda done: replace(done, stdout=done.stdout.replace(uuid(1), uuid(0)))}
     found = together(Loads(spoil=stray), seen)
-    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(found.gpus.failed["gpu1"])
+    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
+        found.gpus.failed["gpu1"]
+    )
 
 
 # --- how much RAM is filled beside the loads ---
@@ -367,7 +436,9 @@ def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
 def test_ram_is_filled_as_far_as_the_burn_lasts_and_the_loads_have_room(
     planned_gib: float, seconds: float, free_gib: float | None, count: int, filled: float
 ) -> None:
-    assert memory_share(planned_gib, seconds=seconds, free_gib=free_gib, gpus=count) == pytest.approx(filled)
+    assert memory_share(
+        planned_gib, seconds=seconds, free_gib=free_gib, gpus=count
+    ) == pytest.approx(filled)
 
 
 # --- the memory of the GPUs ---
@@ -381,7 +452,9 @@ def vram(loads: Loads, seen: Inventory, heard: Heard) -> Any:
 def test_the_memory_of_all_gpus_is_tested_at_once_a_process_each(seen: Inventory) -> None:
     loads, heard = Loads(), Heard()
     found = vram(loads, seen, heard)
-    assert [argv[2:] for argv, _ in loads.loads()] == [("acceptance.loads.vram.load", "--seconds", "5.0")] * 2
+    assert [argv[2:] for argv, _ in loads.loads()] == [
+        ("acceptance.loads.vram.load", "--seconds", "5.0")
+    ] * 2
     assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [uuid(0), uuid(1)]
     assert heard.shown == [{"gpu0": ["gpu0"], "gpu1": ["gpu1"]}]
     assert found.values("vram_tested") == {"gpu0": 0.97, "gpu1": 0.97}
@@ -390,7 +463,11 @@ def test_the_memory_of_all_gpus_is_tested_at_once_a_process_each(seen: Inventory
 
 def test_a_memory_test_that_died_is_its_own_gpus(seen: Inventory) -> None:
     wrong = json.dumps({"miscompare": {"component": "gpu0", "check": "vram", "words": 3}}) + "\n"
-    found = vram(Loads(spoil={uuid(0): lambda done: replace(done, returncode=1, stdout=wrong)}), seen, Heard())
+    found = vram(
+        Loads(spoil={uuid(0): lambda done: replace(done, returncode=1, stdout=wrong)}),
+        seen,
+        Heard(),
+    )
     assert set(found.outputs) == {"gpu1"}
     assert found.miscompares("vram_miscompares")[0] == {"gpu0": 1.0, "gpu1": 0.0}
 
@@ -398,8 +475,12 @@ def test_a_memory_test_that_died_is_its_own_gpus(seen: Inventory) -> None:
 def test_what_is_heard_while_it_runs_has_the_names_of_the_gpus_that_the_load_sees() -> None:
     """Two bridged pairs: what the load of gpu0 calls gpu1 is gpu2, in the event as in the count."""
     written: list[Body] = []
-    heard = load_events.listener(["gpu0", "gpu1", "gpu2"], written.append, shown={"gpu0": ["gpu0", "gpu2"]})
-    heard(0, json.dumps({"miscompare": {"component": "gpu0->gpu1", "check": "copy_p2p", "words": 2}}))
+    heard = load_events.listener(
+        ["gpu0", "gpu1", "gpu2"], written.append, shown={"gpu0": ["gpu0", "gpu2"]}
+    )
+    heard(
+        0, json.dumps({"miscompare": {"component": "gpu0->gpu1", "check": "copy_p2p", "words": 2}})
+    )
     (event,) = written
     assert isinstance(event, Event)
     assert event.component == "gpu0->gpu2"

@@ -60,8 +60,14 @@ def readings(check: str) -> dict[tuple[str, str], float]:
     if check == "compute.copies":
         rates = {**COPIES, **PAGEABLE, "d2d": H200["copy_own_d2d"]}
         found = {(f"copy_own_{path}", "gpu0"): value for path, value in rates.items()}
-        found |= {("copy_own_p2p", "gpu0->gpu1"): 365.3, ("copy_own_p2p_miscompares", "gpu0->gpu1"): 0.0}
-        return found | {("copy_own_miscompares", "gpu0"): 0.0, ("elementwise_miscompares", "gpu0"): 0.0}
+        found |= {
+            ("copy_own_p2p", "gpu0->gpu1"): 365.3,
+            ("copy_own_p2p_miscompares", "gpu0->gpu1"): 0.0,
+        }
+        return found | {
+            ("copy_own_miscompares", "gpu0"): 0.0,
+            ("elementwise_miscompares", "gpu0"): 0.0,
+        }
     found = {(f"gemm_{dtype}_miscompares", "gpu0"): 0.0 for dtype in DTYPES}
     found |= {(f"gemm_{dtype}_short", "gpu0"): value for dtype, value in SHORT.items()}
     return found | {(f"gemm_{dtype}", "gpu0"): H200[f"gemm_{dtype}"] for dtype in DTYPES}
@@ -77,7 +83,9 @@ class Machine:
     tables: tuple[LoadTable, ...] = ()
     died: dict[str, LoadFailed] = field(default_factory=dict)
     peaks: Mapping[str, float] = field(default_factory=dict)
-    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(default_factory=list)
+    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(
+        default_factory=list
+    )
 
     def __post_init__(self) -> None:
         self.given = {name: readings(self.check) for name in NAMES}
@@ -93,7 +101,10 @@ class Machine:
             name: LoadOutput(
                 "load",
                 {},
-                tuple(LoadReading(reading, "any", where, value) for (reading, where), value in given.items()),
+                tuple(
+                    LoadReading(reading, "any", where, value)
+                    for (reading, where), value in given.items()
+                ),
                 self.wrong.get(name, ()),
                 (),
                 self.tables,
@@ -111,11 +122,21 @@ class Machine:
 
         function, load = CHECKS[self.check], self.loads
         if self.check == "compute.copies":
-            return ask(made(), self.check, function, gpu_copies=load, siblings=SIBLINGS, table=table)
+            return ask(
+                made(), self.check, function, gpu_copies=load, siblings=SIBLINGS, table=table
+            )
         if self.check == "compute.gemm_together":
             return ask(made(), self.check, function, gemm_together=load, siblings=SIBLINGS)
         peaks = dict.fromkeys(NAMES, self.peaks)
-        return ask(made(), self.check, function, gemm_alone=load, siblings=SIBLINGS, peaks=peaks, table=table)
+        return ask(
+            made(),
+            self.check,
+            function,
+            gemm_alone=load,
+            siblings=SIBLINGS,
+            peaks=peaks,
+            table=table,
+        )
 
 
 @pytest.fixture(params=["compute.gemm_alone", "compute.gemm_together"])
@@ -181,7 +202,9 @@ def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
     gemm.wrong["gpu1"] = ({"dtype": "f16", "row": 7},)
     said = gemm.said()
     assert said.outcome == "fail"
-    assert said.message.startswith("gemm_f16_miscompares on gpu1: measured 1 ({'dtype': 'f16', 'row': 7}), limit <= 0")
+    assert said.message.startswith(
+        "gemm_f16_miscompares on gpu1: measured 1 ({'dtype': 'f16', 'row': 7}), limit <= 0"
+    )
     assert len(said.message.splitlines()) == 1
     assert excused(said, gemm.check, "gemm_f16_miscompares", "gpu1") == ["fail"]
 
@@ -206,15 +229,22 @@ def test_a_load_that_died_is_an_error_and_what_the_others_measured_stays(check: 
     machine.died["gpu1"] = LoadFailed("the load ended with exit code 1", ())
     said = machine.said()
     assert (said.outcome, said.message) == ("error", "gpu1: the load ended with exit code 1")
-    counts = {body.component for body in said.written if isinstance(body, Measured) and body.measurement.endswith("s")}
+    counts = {
+        body.component
+        for body in said.written
+        if isinstance(body, Measured) and body.measurement.endswith("s")
+    }
     assert "gpu1" not in counts
     assert "gpu0" in counts
 
 
 @pytest.mark.parametrize(
-    ("check", "measurement"), [(check, "copy_own" if check == "compute.copies" else "gemm_f64") for check in CHECKS]
+    ("check", "measurement"),
+    [(check, "copy_own" if check == "compute.copies" else "gemm_f64") for check in CHECKS],
 )
-def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(check: str, measurement: str) -> None:
+def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(
+    check: str, measurement: str
+) -> None:
     """The check itself is an error; what it journalled is a failure when the run is judged, and no waiver excuses it."""
     machine = Machine(check)
     machine.died["gpu1"] = LoadFailed("the load was killed", ({"row": 7}, {"row": 8}))
@@ -252,7 +282,10 @@ def test_tables_are_journalled_with_the_share_of_the_sheets_peak() -> None:
     assert own.peak.bf16 is not None
     machine = Machine("compute.gemm_alone", peaks={"bf16": own.peak.bf16})
     columns, rows = ("n", "TFLOP/s"), ((4096.0, own.peak.bf16 / 2), (8192.0, own.peak.bf16))
-    machine.tables = (LoadTable("gemm_bf16_by_size", columns, rows), LoadTable("gemm_f8_by_size", columns, rows))
+    machine.tables = (
+        LoadTable("gemm_bf16_by_size", columns, rows),
+        LoadTable("gemm_f8_by_size", columns, rows),
+    )
     assert machine.said().outcome == "pass"
     shares = tuple((*row, share) for row, share in zip(rows, (0.5, 1.0), strict=True))
     both = [("gemm_bf16_by_size", (*columns, "MFU"), shares), ("gemm_f8_by_size", columns, rows)]
@@ -275,7 +308,10 @@ def test_a_memory_15_percent_slower_than_its_twins_fails(copies: Machine) -> Non
     copies.slow("gpu1", 0.85, "copy_own_d2d")
     said = copies.said()
     assert said.outcome == "fail"
-    assert "copy_own_d2d_ratio on gpu1: measured 0.85, limit >= 0.9; basis: GPUs of one model" in said.message
+    assert (
+        "copy_own_d2d_ratio on gpu1: measured 0.85, limit >= 0.9; basis: GPUs of one model"
+        in said.message
+    )
     assert said.measured("copy_own_d2d_ratio")["gpu0"] == pytest.approx(1 / 0.85)
 
 
@@ -316,4 +352,6 @@ def test_a_way_to_a_peer_that_was_not_measured_is_an_error(copies: Machine) -> N
 def test_tables_of_copies_are_journalled_as_they_are(copies: Machine) -> None:
     copies.tables = (LoadTable("elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)),)
     assert copies.said().outcome == "pass"
-    assert copies.written == [(gpu, "elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)) for gpu in NAMES]
+    assert copies.written == [
+        (gpu, "elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)) for gpu in NAMES
+    ]

@@ -40,13 +40,18 @@ def answer(monkeypatch):
 AT_LEAST_ONE = Limit("count", "a basis", low=1.0)
 GRANTED = journals.check(
     "gpu.granted",
-    *(journals.due("gpu_granted", f"gpu{number}", "count", AT_LEAST_ONE, waivable=False) for number in (0, 1)),
+    *(
+        journals.due("gpu_granted", f"gpu{number}", "count", AT_LEAST_ONE, waivable=False)
+        for number in (0, 1)
+    ),
     gate=True,
 )
 
 
 def device(number: int, error: str | None = None) -> NvmlDevice:
-    return NvmlDevice(number, f"GPU-{number}", "H200", f"0000:0{number + 1}:00.0", None, None, 1, error, None)
+    return NvmlDevice(
+        number, f"GPU-{number}", "H200", f"0000:0{number + 1}:00.0", None, None, 1, error, None
+    )
 
 
 def answer(*devices: NvmlDevice, error: str | None = None) -> NvmlAnswer:
@@ -108,15 +113,25 @@ def test_every_gpu_is_there(granted: Granted, product: Product) -> None:
             answer(device(0), dataclasses.replace(device(1), uuid="GPU-9")),
             "gpu1 (GPU-1); seen there and not due: GPU-9",
         ),
-        (answer(device(0), device(1, error="NVML says: lost")), "gpu1 (GPU-1); GPU 1: NVML says: lost"),
-        (nvml.failed_answer(nvml.LIBRARY_MISSING), "gpu0 (GPU-0), gpu1 (GPU-1); the NVIDIA driver library"),
+        (
+            answer(device(0), device(1, error="NVML says: lost")),
+            "gpu1 (GPU-1); GPU 1: NVML says: lost",
+        ),
+        (
+            nvml.failed_answer(nvml.LIBRARY_MISSING),
+            "gpu0 (GPU-0), gpu1 (GPU-1); the NVIDIA driver library",
+        ),
     ],
 )
 def test_other_gpus_than_those_due_are_an_error_and_no_fault_of_a_card(
     inventory: Inventory, monkeypatch: pytest.MonkeyPatch, inside: NvmlAnswer, told: str
 ) -> None:
     monkeypatch.setattr(nvml, "probe", lambda **_: inside)
-    given = {"inventory": inventory, "due_gpus": gpus(inventory), "programs": SimpleNamespace(deadline=None)}
+    given = {
+        "inventory": inventory,
+        "due_gpus": gpus(inventory),
+        "programs": SimpleNamespace(deadline=None),
+    }
     said = ask(journals.plan(GRANTED), "gpu.granted", gpu.test_granted, **given)
     assert said.outcome == "error"
     assert told in said.message

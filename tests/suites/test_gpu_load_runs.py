@@ -40,9 +40,14 @@ def printed(argv: Sequence[str], own: str) -> str:
             "dtypes": words["--dtypes"].split(","),
             "table": [int(n) for n in words.get("--table", "").split(",") if n],
         }
-        rates = [name for dtype in told["dtypes"] for name in (f"gemm_{dtype}_short", f"gemm_{dtype}")]
+        rates = [
+            name for dtype in told["dtypes"] for name in (f"gemm_{dtype}_short", f"gemm_{dtype}")
+        ]
         counts = [f"gemm_{dtype}_miscompares" for dtype in told["dtypes"]]
-        readings = [*((name, "TFLOP/s", 1.0) for name in rates), *((name, "count", 0.0) for name in counts)]
+        readings = [
+            *((name, "TFLOP/s", 1.0) for name in rates),
+            *((name, "count", 0.0) for name in counts),
+        ]
     lines: list[dict[str, Any]] = [
         {
             "rigproof_load": 1,
@@ -50,8 +55,13 @@ def printed(argv: Sequence[str], own: str) -> str:
             "parameters": told,
         }
     ]
-    lines += [{"reading": name, "unit": unit, "component": "gpu0", "value": value} for name, unit, value in readings]
-    return "".join(json.dumps(line) + "\n" for line in [*lines, {"end": True, "readings": len(readings)}])
+    lines += [
+        {"reading": name, "unit": unit, "component": "gpu0", "value": value}
+        for name, unit, value in readings
+    ]
+    return "".join(
+        json.dumps(line) + "\n" for line in [*lines, {"end": True, "readings": len(readings)}]
+    )
 
 
 @dataclass
@@ -71,7 +81,9 @@ class Loads:
         before = sum(map(len, self.calls))
         self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
         return tuple(
-            ProgramResult(tuple(argv), int(before + n in self.dead), printed(argv, self.own(env)), "", 1e9)
+            ProgramResult(
+                tuple(argv), int(before + n in self.dead), printed(argv, self.own(env)), "", 1e9
+            )
             for n, (argv, env) in enumerate(zip(argvs, envs, strict=True))
         )
 
@@ -81,7 +93,9 @@ class Loads:
 
     def visible(self) -> list[list[str]]:
         """The GPUs that the processes of each call were shown."""
-        assert all(env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" for call in self.calls for _, env in call)
+        assert all(
+            env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" for call in self.calls for _, env in call
+        )
         return [[env["CUDA_VISIBLE_DEVICES"] for _, env in call] for call in self.calls]
 
     def word(self, name: str) -> list[list[str]]:
@@ -110,7 +124,10 @@ def test_a_gpu_that_does_not_tell_what_it_can_is_an_error(traits: Any) -> None:
 
 
 def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
-    known, unknown = gpus(seen)[0], replace(gpus(seen)[1], device_id="10de:ffff", model="NVIDIA Unheard Of")
+    known, unknown = (
+        gpus(seen)[0],
+        replace(gpus(seen)[1], device_id="10de:ffff", model="NVIDIA Unheard Of"),
+    )
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA GeForce RTX 4090")
     assert own is not None
     assert asked("peaks", (known, unknown)) == {"gpu0": gpu_loads._peaks(own), "gpu1": {}}
@@ -132,7 +149,9 @@ def test_alone_each_gpu_is_the_only_one_that_its_process_sees(seen: Inventory) -
     found.raise_failed()
 
 
-def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(seen: Inventory) -> None:
+def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
+    seen: Inventory,
+) -> None:
     """By the GPU that has the most of them, so that none works alone for long and none takes more than the profile's time."""
     loads = Loads()
     found = asked("gemm_together", loads, gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
@@ -146,8 +165,12 @@ def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
     assert alone.word("--seconds") == [["7.0"]]
 
 
-@pytest.mark.parametrize(("name", "given"), [("gemm_alone", ()), ("gemm_together", ({"gpu_gemm": 42.0},))])
-def test_a_load_that_did_not_run_whole_is_its_own_gpus(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(
+    ("name", "given"), [("gemm_alone", ()), ("gemm_together", ({"gpu_gemm": 42.0},))]
+)
+def test_a_load_that_did_not_run_whole_is_its_own_gpus(
+    seen: Inventory, name: str, given: tuple[Any, ...]
+) -> None:
     found = asked(name, Loads(dead=(1,)), gpus(seen), FORMATS, *given)()
     assert set(found.outputs) == {"gpu0"}
     assert "ended with exit code 1" in str(found.failed["gpu1"])
@@ -170,13 +193,17 @@ def test_each_gpu_is_the_first_that_its_process_sees_and_the_others_are_its_peer
     assert found.values("copy_own_d2d") == dict.fromkeys(("gpu0", "gpu1", "gpu2"), 1.0)
 
 
-def test_copies_of_another_length_than_asked_prove_nothing(seen: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_another_length_than_asked_prove_nothing(
+    seen: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loads = Loads(dead=(0,))
     found = asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0})()
     assert set(found.outputs) == {"gpu1"}
     told = printed
     monkeypatch.setitem(
-        globals(), "printed", lambda argv, own: told(argv, own).replace('"seconds": 1.0', '"seconds": 0.1')
+        globals(),
+        "printed",
+        lambda argv, own: told(argv, own).replace('"seconds": 1.0', '"seconds": 0.1'),
     )
     short = asked("gpu_copies", Loads(), gpus(seen), {"gpu_copy": 1.0})()
     assert set(short.failed) == {"gpu0", "gpu1"}
@@ -194,6 +221,10 @@ def test_copies_of_another_length_than_asked_prove_nothing(seen: Inventory, monk
 def test_a_load_is_held_to_its_own_gpu(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
     found = asked(name, Loads(stray=uuid(0)), gpus(seen), *given)()
     assert set(found.outputs) == {"gpu0"}
-    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(found.failed["gpu1"])
-    torchs = asked(name, Loads(stray=uuid(0).removeprefix("GPU-").upper()), gpus(seen)[:1], *given)()
+    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
+        found.failed["gpu1"]
+    )
+    torchs = asked(
+        name, Loads(stray=uuid(0).removeprefix("GPU-").upper()), gpus(seen)[:1], *given
+    )()
     assert set(torchs.outputs) == {"gpu0"}

@@ -33,8 +33,14 @@ def test_a_load_counts_its_own_gpu_first() -> None:
     loads = GpuLoads(
         DUE,
         {
-            "gpu0": output(LoadReading("copy", "GB/s", "gpu0", 1.0), LoadReading("p2p", "GB/s", "gpu0->gpu1", 2.0)),
-            "gpu2": output(LoadReading("copy", "GB/s", "gpu0", 3.0), LoadReading("p2p", "GB/s", "gpu0->gpu1", 4.0)),
+            "gpu0": output(
+                LoadReading("copy", "GB/s", "gpu0", 1.0),
+                LoadReading("p2p", "GB/s", "gpu0->gpu1", 2.0),
+            ),
+            "gpu2": output(
+                LoadReading("copy", "GB/s", "gpu0", 3.0),
+                LoadReading("p2p", "GB/s", "gpu0->gpu1", 4.0),
+            ),
         },
     )
     assert loads.values("copy") == {"gpu0": 1.0, "gpu2": 3.0}
@@ -56,7 +62,10 @@ def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
 
     done = ProgramResult(("x",), 0, "", "", 1.0)
     loads = collect_loads(DUE, {"gpu0": done, "gpu2": done}, read)
-    assert loads.miscompares("wrong") == ({"gpu0": 0.0, "gpu2": 2.0}, {"gpu0": None, "gpu2": "{'product': 7}"})
+    assert loads.miscompares("wrong") == (
+        {"gpu0": 0.0, "gpu2": 2.0},
+        {"gpu0": None, "gpu2": "{'product': 7}"},
+    )
     with pytest.raises(LoadFailed, match="gpu2: the load died"):
         loads.raise_failed()
 
@@ -96,9 +105,16 @@ def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
         {"component": "gpu0", "dtype": ["f16"], "check": 3},
     ],
 )
-def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(found: dict[str, object]) -> None:
+def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(
+    found: dict[str, object],
+) -> None:
     loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
-    for reading in ("gemm_f16_miscompares", "gemm_f8_miscompares", "copy_own_miscompares", "elementwise_miscompares"):
+    for reading in (
+        "gemm_f16_miscompares",
+        "gemm_f8_miscompares",
+        "copy_own_miscompares",
+        "elementwise_miscompares",
+    ):
         assert loads.miscompares(reading) == ({"gpu2": 1.0}, {"gpu2": str(found)})
     assert loads.miscompares("copy_own_p2p_miscompares") == ({}, {})
 
@@ -112,7 +128,10 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
     )
     loads = GpuLoads(DUE, {"gpu0": given})
     assert loads.miscompares("copy_own_miscompares") == ({"gpu0": 1.0}, {"gpu0": str(OF_COPY)})
-    assert loads.miscompares("copy_own_p2p_miscompares") == ({"gpu0->gpu2": 1.0}, {"gpu0->gpu2": str(OF_PAIR)})
+    assert loads.miscompares("copy_own_p2p_miscompares") == (
+        {"gpu0->gpu2": 1.0},
+        {"gpu0->gpu2": str(OF_PAIR)},
+    )
     assert loads.miscompares("elementwise_miscompares") == ({"gpu0": 0.0}, {"gpu0": None})
 
 
@@ -122,14 +141,26 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
 @pytest.mark.parametrize(
     ("found", "reading", "counts"),
     [
-        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        (
+            {"component": "gpu0", "dtype": "f16", "check": "ring"},
+            "burn_f16_miscompares",
+            {"gpu2": 1.0},
+        ),
         ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f32_miscompares", {}),
-        ({"component": "gpu0", "dtype": "f16", "check": "inputs"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        (
+            {"component": "gpu0", "dtype": "f16", "check": "inputs"},
+            "burn_f16_miscompares",
+            {"gpu2": 1.0},
+        ),
         ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_copy_miscompares", {}),
         ({"component": "gpu0", "check": "copy_h2d"}, "burn_copy_miscompares", {"gpu2": 1.0}),
         ({"component": "gpu0", "check": "copy_d2h"}, "burn_copy_miscompares", {"gpu2": 1.0}),
         ({"component": "gpu0", "check": "copy_h2d"}, "burn_peer_miscompares", {}),
-        ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_peer_miscompares", {"gpu2->gpu0": 1.0}),
+        (
+            {"component": "gpu0->gpu1", "check": "copy_p2p"},
+            "burn_peer_miscompares",
+            {"gpu2->gpu0": 1.0},
+        ),
         ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_copy_miscompares", {}),
         ({"component": "gpu0", "check": "vram"}, "vram_miscompares", {"gpu2": 1.0}),
         ({"component": "gpu0"}, "burn_f16_miscompares", {"gpu2": 1.0}),
@@ -148,12 +179,15 @@ def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
 def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
     three = (gpu(0), gpu(1), gpu(2))
     given = output(
-        LoadReading("p2p", "GiB", "gpu0->gpu1", 2.0), miscompares=({"component": "gpu0->gpu1", "check": "copy_p2p"},)
+        LoadReading("p2p", "GiB", "gpu0->gpu1", 2.0),
+        miscompares=({"component": "gpu0->gpu1", "check": "copy_p2p"},),
     )
     loads = GpuLoads(three, {"gpu0": given}, shown={"gpu0": ["gpu0", "gpu2"]})
     assert loads.values("p2p") == {"gpu0->gpu2": 2.0}
     assert set(loads.wrong("burn_peer_miscompares")) == {"gpu0->gpu2"}
-    stray = GpuLoads(three, {"gpu0": output(LoadReading("p2p", "GiB", "gpu0->gpu2", 2.0))}, shown=loads.shown)
+    stray = GpuLoads(
+        three, {"gpu0": output(LoadReading("p2p", "GiB", "gpu0->gpu2", 2.0))}, shown=loads.shown
+    )
     with pytest.raises(ToolError, match="gpu0->gpu2, and was given 2 GPUs"):
         stray.values("p2p")
 

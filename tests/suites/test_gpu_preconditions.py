@@ -9,7 +9,18 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from gpu_machine import COUNTERS, SOMEBODY, TRAITS, answer, device, link, look, machine, pairs, tree_of
+from gpu_machine import (
+    COUNTERS,
+    SOMEBODY,
+    TRAITS,
+    answer,
+    device,
+    link,
+    look,
+    machine,
+    pairs,
+    tree_of,
+)
 from product_session import collected
 from suite_box import Box, Said, ask, planned
 
@@ -58,7 +69,9 @@ def test_what_gpus_counted_in_all_is_recorded_of_those_that_count(
 def test_a_gpu_that_is_not_ready_stops_the_session_with_its_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy = device(1, traits=replace(TRAITS, compute_mode="prohibited", compute_processes=(SOMEBODY,)))
+    busy = device(
+        1, traits=replace(TRAITS, compute_mode="prohibited", compute_processes=(SOMEBODY,))
+    )
     box = before(tmp_path, monkeypatch, device(0), busy)
     assert box.run(*BEFORE, name="host-before") == {"gpu.ready": "error"}
     assert box.measured("gpu_ready") == {"gpu0": 1.0}
@@ -71,12 +84,21 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
     monkeypatch: pytest.MonkeyPatch, lost: int | None, outcome: str
 ) -> None:
     seen = machine(*(device(index) for index in range(3)))
-    inside = replace(seen.nvml, devices=tuple(one for one in seen.nvml.devices if one.index != lost))
+    inside = replace(
+        seen.nvml, devices=tuple(one for one in seen.nvml.devices if one.index != lost)
+    )
     monkeypatch.setattr(nvml, "probe", lambda **_: inside)
     made = planned(seen, ("gpu1",), ("gpu.granted",), "d")
     programs = SimpleNamespace(deadline=None)
     due = gpus(seen)[1:2]
-    said = ask(made, "gpu.granted", suites_gpu.test_granted, inventory=seen, due_gpus=due, programs=programs)
+    said = ask(
+        made,
+        "gpu.granted",
+        suites_gpu.test_granted,
+        inventory=seen,
+        due_gpus=due,
+        programs=programs,
+    )
     assert said.outcome == outcome
     assert ("cannot be seen from where the loads run: gpu1" in said.message) == (outcome == "error")
 
@@ -93,9 +115,15 @@ def asked(seen: Inventory, name: str, function: Callable[..., None], **given: ob
         ({"ecc_uncorrected": 1}, "gpu_ecc_uncorrected on gpu1: measured 1, limit <= 0"),
         ({"remap_pending": True}, "gpu_remap_pending on gpu1: measured 1, limit <= 0"),
         ({"remap_failed": True}, "gpu_remap_failed on gpu1: measured 1, limit <= 0"),
-        ({"remapped_uncorrected": 513}, "gpu_remapped_uncorrected on gpu1: measured 513, limit <= 512"),
+        (
+            {"remapped_uncorrected": 513},
+            "gpu_remapped_uncorrected on gpu1: measured 513, limit <= 512",
+        ),
         ({"retired_pending": True}, "gpu_retirement_pending on gpu1: measured 1, limit <= 0"),
-        ({"retired_single": 40, "retired_double": 20}, "gpu_retired_pages on gpu1: measured 60, limit <= 59"),
+        (
+            {"retired_single": 40, "retired_double": 20},
+            "gpu_retired_pages on gpu1: measured 60, limit <= 59",
+        ),
     ],
 )
 def test_a_memory_that_was_through_something(counters: dict[str, int], told: str) -> None:
@@ -112,7 +140,9 @@ def test_ecc_that_is_off_where_the_model_has_it_is_an_error_with_its_cure(tmp_pa
     for bus in (1, 2):
         tree.gpu(bus, device="0x2335")
     on, off = replace(TRAITS, ecc_enabled=True), replace(TRAITS, ecc_enabled=False)
-    blind = device(1, name="NVIDIA H200", traits=off, counters=replace(COUNTERS, ecc_uncorrected=None))
+    blind = device(
+        1, name="NVIDIA H200", traits=off, counters=replace(COUNTERS, ecc_uncorrected=None)
+    )
     seen = look(tree, [device(0, name="NVIDIA H200", traits=on), blind])
     said = asked(seen, "gpu.memory_health", suites_gpu.test_memory_health)
     assert said.outcome == "error"
@@ -126,13 +156,23 @@ def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
     made = planned(seen, ("gpu0", "gpu1"), ("gpu.memory_health",), "d")
     gone = replace(seen, nvml=replace(seen.nvml, devices=(device(0), device(1, counters=None))))
     pages = replace(
-        seen, nvml=replace(seen.nvml, devices=(device(0), device(1, counters=replace(COUNTERS, retired_double=None))))
+        seen,
+        nvml=replace(
+            seen.nvml,
+            devices=(device(0), device(1, counters=replace(COUNTERS, retired_double=None))),
+        ),
     )
     for found, told in (
         (gone, "gpu_ecc_uncorrected on gpu1 was not measured"),
         (pages, "gpu_retired_pages on gpu1 was not"),
     ):
-        said = ask(made, "gpu.memory_health", suites_gpu.test_memory_health, inventory=found, due_gpus=gpus(found))
+        said = ask(
+            made,
+            "gpu.memory_health",
+            suites_gpu.test_memory_health,
+            inventory=found,
+            due_gpus=gpus(found),
+        )
         assert said.outcome == "error"
         assert said.message.startswith(told)
 
@@ -140,12 +180,19 @@ def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
 def test_peer_access_that_this_model_does_not_have() -> None:
     said = asked(machine(device(0), device(1)), "link.paths", link_suite.test_paths, machine=None)
     assert said.outcome == "fail"
-    assert "p2p_supported on gpu0->gpu1: measured 1 (path PHB; read ok, write ok), limit = 0" in said.message
+    assert (
+        "p2p_supported on gpu0->gpu1: measured 1 (path PHB; read ok, write ok), limit = 0"
+        in said.message
+    )
 
 
 @pytest.mark.parametrize("told", [pairs(2, None, None), pairs(2, "ok", None), ()])
-def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(told: tuple[NvmlPair, ...]) -> None:
-    said = asked(machine(device(0), device(1), found=told), "link.paths", link_suite.test_paths, machine=None)
+def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
+    told: tuple[NvmlPair, ...],
+) -> None:
+    said = asked(
+        machine(device(0), device(1), found=told), "link.paths", link_suite.test_paths, machine=None
+    )
     assert said.measured("p2p_supported") == {}
     assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
     reasons = {body.reason for body in said.written if isinstance(body, Skipped)}
@@ -157,7 +204,9 @@ def test_pairs_of_a_gpu_that_nvml_does_not_know_are_skipped_too() -> None:
     seen = machine(device(0), device(1))
     due = tuple(replace(gpu, nvml_index=None) if gpu.name == "gpu1" else gpu for gpu in gpus(seen))
     made = planned(seen, ("gpu0", "gpu1"), ("link.paths",), "d")
-    said = ask(made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=due, machine=None)
+    said = ask(
+        made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=due, machine=None
+    )
     assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
 
 
@@ -180,14 +229,24 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
         only=("link.paths",),
         digest="d",
     )
-    said = ask(made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=gpus(seen), machine=declared)
+    said = ask(
+        made,
+        "link.paths",
+        link_suite.test_paths,
+        inventory=seen,
+        due_gpus=gpus(seen),
+        machine=declared,
+    )
     assert said.outcome == "fail"
     assert "gpu_path_differs on gpu1->gpu0: measured 1 (found PHB)" in said.message
     assert said.measured("p2p_supported") == {"gpu0->gpu1": 0.0, "gpu1->gpu0": 0.0}
 
 
 def bridged(index: int, *, up: int = 4, speed_gbs: float = 14.0625) -> NvmlDevice:
-    links = tuple(link(n, active=n < up, to=1 - index if n < up else None, speed_gbs=speed_gbs) for n in range(4))
+    links = tuple(
+        link(n, active=n < up, to=1 - index if n < up else None, speed_gbs=speed_gbs)
+        for n in range(4)
+    )
     return device(index, name="NVIDIA GeForce RTX 3090", links=links)
 
 
@@ -214,8 +273,14 @@ def test_nvlinks_whose_speed_nobody_tells_are_an_error(tmp_path: Path) -> None:
     tree = tree_of(tmp_path, 0)
     for bus in (1, 2):
         tree.gpu(bus, device="0x2204")
-    untold = device(1, name="NVIDIA GeForce RTX 3090", links=tuple(link(n, to=0, speed_gbs=None) for n in range(4)))
-    said = asked(look(tree, [bridged(0), untold], pairs(2)), "link.nvlinks", link_suite.test_nvlinks)
+    untold = device(
+        1,
+        name="NVIDIA GeForce RTX 3090",
+        links=tuple(link(n, to=0, speed_gbs=None) for n in range(4)),
+    )
+    said = asked(
+        look(tree, [bridged(0), untold], pairs(2)), "link.nvlinks", link_suite.test_nvlinks
+    )
     assert (said.outcome, said.message) == ("error", "nvlink_speed on gpu1 was not measured")
 
 
@@ -272,7 +337,9 @@ def test_a_gpu_that_nvml_lost_under_load_has_no_figure(
     assert said.measured("nvlink_active") == ({"gpu0": 4.0} if now.devices else {})
 
 
-def test_a_link_that_came_up_under_load_is_no_stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_that_came_up_under_load_is_no_stray(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = tree_of(tmp_path, 0)
     for bus in (1, 2):
         tree.gpu(bus, device="0x2204")

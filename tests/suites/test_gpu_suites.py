@@ -12,9 +12,7 @@ from gpu_machine import address as gpu_address
 from gpu_machine import device, link, look, machine, pairs, tree_of, uuid
 from suite_box import Box, planned
 
-pytestmark = (
-    pytest.mark.e2e
-)  # whole sessions with programs that sleep; what a check makes of its figures is also asked without one
+pytestmark = pytest.mark.e2e  # whole sessions with programs that sleep; what a check makes of its figures is also asked without one
 
 HOST = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -23,7 +21,10 @@ HOST = {
     "device_to_host_bidirectional_memcpy_ce": [21.1, 21.2],
 }
 ALONE = {"device_local_copy": [450.0, 451.0], "host_device_latency_sm": [600.0, 610.0]}
-PEER = {"device_to_device_memcpy_read_ce": [24.1, 24.2], "device_to_device_memcpy_write_ce": [24.3, 24.4]}
+PEER = {
+    "device_to_device_memcpy_read_ce": [24.1, 24.2],
+    "device_to_device_memcpy_write_ce": [24.3, 24.4],
+}
 
 
 @pytest.fixture
@@ -65,7 +66,9 @@ def test_a_healthy_machine(box: Box) -> None:
     assert box.measured("copy_d2d_read") == {"gpu0->gpu1": 24.1, "gpu1->gpu0": 24.2}
     assert box.measured("copy_faults") == {"gpus": 0.0, "gpu0": 0.0, "gpu1": 0.0}
     assert box.measured("bandwidth_test_h2d") == {"gpu0": 26.2, "gpu1": 26.3}
-    assert box.measured("p2p_gain") == pytest.approx({"gpu0->gpu1": 25.0 / 24.8, "gpu1->gpu0": 25.0 / 24.8})
+    assert box.measured("p2p_gain") == pytest.approx(
+        {"gpu0->gpu1": 25.0 / 24.8, "gpu1->gpu0": 25.0 / 24.8}
+    )
     assert box.measured("p2p_latency") == {"gpu0->gpu1": 2.1, "gpu1->gpu0": 2.1}
     assert box.measured("gpu_burn_errors_float") == {"gpu0": 0.0, "gpu1": 0.0}
     assert box.measured("gpu_burn_compares_float") == {"gpu0": 8.0, "gpu1": 8.0}
@@ -75,10 +78,15 @@ def test_a_healthy_machine(box: Box) -> None:
     assert burn[1:] == ("-m", burn[2], "1")
     queried = next(words for words in box.commands() if words[0] == "nvbandwidth")
     assert queried[1:6] == ("-t", *HOST)
-    assert [words[1] for words in box.commands() if words[0] == "bandwidthTest"] == ["--device=0", "--device=0"]
+    assert [words[1] for words in box.commands() if words[0] == "bandwidthTest"] == [
+        "--device=0",
+        "--device=0",
+    ]
 
 
-def test_the_gpus_that_are_tested_are_the_ones_that_tools_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpus_that_are_tested_are_the_ones_that_tools_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box = Box(tmp_path, monkeypatch, machine(*(device(index) for index in range(3))))
     box.tool("deviceQuery", gpu_texts.device_query([2, 3]))
     box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2, pairs={(0, 1): 30.0}, first_bus=2))
@@ -95,11 +103,18 @@ def test_one_gpu_has_no_pairs() -> None:
     ids = [check.id for check in made.checks]
     assert {"link.host_copies", "link.bandwidth_test", "burn.gpu_burn[float]"} <= set(ids)
     assert not {"link.p2p", "link.peer_copies", "link.paths", "link.nvlinks"} & set(ids)
-    assert not [due for check in made.checks for due in check.due if due.measurement.startswith("gpu_burn_ratio")]
+    assert not [
+        due
+        for check in made.checks
+        for due in check.due
+        if due.measurement.startswith("gpu_burn_ratio")
+    ]
 
 
 def test_gpus_that_do_not_reach_each_other_owe_no_copies_between_them() -> None:
-    apart = machine(device(0), device(1), found=pairs(2, "chipset-not-supported", "chipset-not-supported"))
+    apart = machine(
+        device(0), device(1), found=pairs(2, "chipset-not-supported", "chipset-not-supported")
+    )
     ids = [check.id for check in planned(apart, ("gpu0", "gpu1"), ("link",), "d").checks]
     assert "link.peer_copies" not in ids
     assert "link.p2p" in ids
@@ -112,7 +127,9 @@ def test_a_gpu_that_cuda_does_not_show(box: Box) -> None:
     box.tool("deviceQuery", gpu_texts.device_query([2]))
     assert box.run("gpu.device_query") == {"gpu.device_query": "fail"}
     assert box.measured("gpu_seen_by_cuda") == {"gpu0": 0.0, "gpu1": 1.0}
-    assert box.message().startswith("gpu_seen_by_cuda on gpu0: measured 0, limit >= 1; basis: CUDA must start and show")
+    assert box.message().startswith(
+        "gpu_seen_by_cuda on gpu0: measured 0, limit >= 1; basis: CUDA must start and show"
+    )
     assert "gpu1" not in box.message()
     assert box.skipped() == {("gpu_sm_count", "gpu0"), ("gpu_memory_total", "gpu0")}
 
@@ -121,20 +138,27 @@ def test_a_gpu_with_parts_switched_off(box: Box) -> None:
     box.tool("deviceQuery", gpu_texts.device_query([1, 2], sm=114))
     assert box.run("gpu.device_query") == {"gpu.device_query": "fail"}
     assert len(box.message().splitlines()) == 2
-    assert "gpu_sm_count on gpu1: measured 114, limit = 128; basis: a GeForce RTX 4090 has 128" in box.message()
+    assert (
+        "gpu_sm_count on gpu1: measured 114, limit = 128; basis: a GeForce RTX 4090 has 128"
+        in box.message()
+    )
 
 
 def test_a_gpu_whose_memory_cuda_and_nvml_tell_differently(box: Box) -> None:
     box.tool("deviceQuery", gpu_texts.device_query([1, 2], mib=20000))
     assert box.run("gpu.device_query") == {"gpu.device_query": "error"}
-    assert "says that device 0 has 20000 MB of memory, and gpu0 has 24564 MB by NVML" in box.message()
+    assert (
+        "says that device 0 has 20000 MB of memory, and gpu0 has 24564 MB by NVML" in box.message()
+    )
     assert box.measured("gpu_memory_total") == {"gpu0": 20000 / 1024, "gpu1": 20000 / 1024}
 
 
 def test_cuda_itself_names_the_hardware(box: Box) -> None:
     box.tool(
         "deviceQuery",
-        gpu_texts.ECC_UNCORRECTABLE.replace("[CUDA Bandwidth Test] - Starting", "deviceQuery Starting"),
+        gpu_texts.ECC_UNCORRECTABLE.replace(
+            "[CUDA Bandwidth Test] - Starting", "deviceQuery Starting"
+        ),
         code=1,
     )
     assert box.run("gpu.device_query") == {"gpu.device_query": "fail"}
@@ -146,7 +170,11 @@ def test_cuda_itself_names_the_hardware(box: Box) -> None:
     ("text", "code", "told"),
     [
         (gpu_texts.device_query([1, 2]), 1, "deviceQuery ended with exit code 1"),
-        (gpu_texts.device_query([1, 2])[:900], 0, "the text is cut: the line 'Result =' is missing"),
+        (
+            gpu_texts.device_query([1, 2])[:900],
+            0,
+            "the text is cut: the line 'Result =' is missing",
+        ),
         ("", 127, "deviceQuery ended with exit code 127"),
     ],
 )
@@ -158,7 +186,10 @@ def test_a_device_query_that_proves_nothing(box: Box, text: str, code: int, told
 
 
 def test_a_tool_that_is_not_there_skips_its_check(box: Box) -> None:
-    assert box.run("gpu.device_query", "burn") == {"gpu.device_query": "skip", "burn.gpu_burn[float]": "skip"}
+    assert box.run("gpu.device_query", "burn") == {
+        "gpu.device_query": "skip",
+        "burn.gpu_burn[float]": "skip",
+    }
     assert "deviceQuery is not installed" in box.ended()[0].message
 
 
@@ -169,19 +200,27 @@ def test_faulty_with_a_last_count_of_zero(box: Box) -> None:
     box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0], faulty=[1]), seconds="1")
     assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
     assert box.measured("gpu_burn_errors_float") == {"gpu0": 0.0, "gpu1": 1.0}
-    assert box.message().startswith("gpu_burn_errors_float on gpu1: measured 1 (FAULTY: GPU 1), limit <= 0")
+    assert box.message().startswith(
+        "gpu_burn_errors_float on gpu1: measured 1 (FAULTY: GPU 1), limit <= 0"
+    )
     assert "gpu0" not in box.message()
     assert len(box.saw("gpu-burn")) == 1, "a fault is found once, and not looked for again"
 
 
 def test_wrong_results_are_counted_and_fewer_compares_fail_too(box: Box) -> None:
-    box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[1], errors={0: 7, 1: 9}), seconds="1")
+    box.tool(
+        "gpu-burn",
+        gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[1], errors={0: 7, 1: 9}),
+        seconds="1",
+    )
     assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
     assert box.measured("gpu_burn_errors_float") == {"gpu0": 7.0, "gpu1": 9.0}
     assert "gpu_burn_compares_float on gpu0: measured 2, limit >= 3" in box.message()
 
 
-def test_a_burn_that_died_of_the_hardware_names_every_gpu_that_it_does_not_tell_apart(box: Box) -> None:
+def test_a_burn_that_died_of_the_hardware_names_every_gpu_that_it_does_not_tell_apart(
+    box: Box,
+) -> None:
     text = "Burning for 1 seconds.\nCouldn't init a GPU test: Error (gpu_burn-drv.cpp:84): uncorrectable ECC error encountered\n"
     box.tool("gpu-burn", text, code=1)
     assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
@@ -202,7 +241,10 @@ def test_a_burn_that_died_and_says_nothing_of_hardware_proves_nothing(box: Box) 
 
 
 def test_too_few_compares_are_tried_again_and_longer(box: Box) -> None:
-    few, enough = gpu_texts.gpu_burn([52.0, 51.0], compares=2), gpu_texts.gpu_burn([52.0, 51.0], compares=14)
+    few, enough = (
+        gpu_texts.gpu_burn([52.0, 51.0], compares=2),
+        gpu_texts.gpu_burn([52.0, 51.0], compares=14),
+    )
     box.tool("gpu-burn", few, enough, seconds="$last")
     assert box.run("burn") == {"burn.gpu_burn[float]": "pass"}
     first, second = box.commands()
@@ -214,15 +256,21 @@ def test_too_few_compares_twice_are_an_error(box: Box) -> None:
     box.tool("gpu-burn", *[gpu_texts.gpu_burn([52.0, 51.0], compares=2)] * 2, seconds="$last")
     assert box.run("burn") == {"burn.gpu_burn[float]": "error"}
     assert len(box.commands()) == 2
-    assert "too few compares, which proves nothing (GPU 0: 2, GPU 1: 2; 3 are needed)" in box.message()
+    assert (
+        "too few compares, which proves nothing (GPU 0: 2, GPU 1: 2; 3 are needed)" in box.message()
+    )
     assert box.measured("gpu_burn_errors_float") == {}
 
 
-def test_a_gpu_that_is_slower_than_its_siblings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_slower_than_its_siblings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box = Box(tmp_path, monkeypatch, machine(*(device(index) for index in range(3))))
     box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0, 41.2]), seconds="1")
     assert box.run("burn", names=("gpu0", "gpu1", "gpu2")) == {"burn.gpu_burn[float]": "fail"}
-    assert box.message().startswith("gpu_burn_ratio_float on gpu2: measured 0.8, limit >= 0.9; basis: ")
+    assert box.message().startswith(
+        "gpu_burn_ratio_float on gpu2: measured 0.8, limit >= 0.9; basis: "
+    )
     assert len(box.message().splitlines()) == 1
 
 
@@ -230,13 +278,35 @@ def test_a_gpu_that_is_slower_than_its_siblings(tmp_path: Path, monkeypatch: pyt
     ("text", "seconds", "code", "told"),
     [
         (gpu_texts.gpu_burn([52.0, 51.0]), "0", 0, "and was to load the machine for 1 s"),
-        (gpu_texts.gpu_burn([52.0]), "1", 0, "gpu-burn lists gpu1 (GPU-00000001-0000-4000-8000-000000000000) 0 times"),
-        (gpu_texts.gpu_burn([52.0, 51.0]).partition("Tested")[0], "1", 0, "the text ends without the table"),
-        (gpu_texts.gpu_burn([52.0, 51.0, 50.0]), "1", 0, "gpu-burn tells of gpu2, and was given 2 GPUs"),
-        ("Couldn't init CUDA: no CUDA-capable device is detected\n", "0", 0, "gpu-burn ended after"),
+        (
+            gpu_texts.gpu_burn([52.0]),
+            "1",
+            0,
+            "gpu-burn lists gpu1 (GPU-00000001-0000-4000-8000-000000000000) 0 times",
+        ),
+        (
+            gpu_texts.gpu_burn([52.0, 51.0]).partition("Tested")[0],
+            "1",
+            0,
+            "the text ends without the table",
+        ),
+        (
+            gpu_texts.gpu_burn([52.0, 51.0, 50.0]),
+            "1",
+            0,
+            "gpu-burn tells of gpu2, and was given 2 GPUs",
+        ),
+        (
+            "Couldn't init CUDA: no CUDA-capable device is detected\n",
+            "0",
+            0,
+            "gpu-burn ended after",
+        ),
     ],
 )
-def test_a_burn_that_proves_nothing(box: Box, text: str, seconds: str, code: int, told: str) -> None:
+def test_a_burn_that_proves_nothing(
+    box: Box, text: str, seconds: str, code: int, told: str
+) -> None:
     box.tool("gpu-burn", text, seconds=seconds, code=code)
     assert box.run("burn") == {"burn.gpu_burn[float]": "error"}
     assert told in box.message()
@@ -253,21 +323,37 @@ def test_a_copy_below_its_limit(box: Box) -> None:
     first, second, *of_siblings = box.message().splitlines()
     assert first.startswith("copy_h2d on gpu0: measured 12.7 GB/s, limit >= 23.6")
     assert second.startswith("copy_d2h on gpu1: measured 12.9 GB/s, limit >= 23.6")
-    assert [line.split(":")[0] for line in of_siblings] == ["copy_h2d_ratio on gpu0", "copy_d2h_ratio on gpu1"]
+    assert [line.split(":")[0] for line in of_siblings] == [
+        "copy_h2d_ratio on gpu0",
+        "copy_d2h_ratio on gpu1",
+    ]
 
 
 def test_a_copy_that_is_slower_than_its_siblings_on_equal_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = {**{name: [25.0, 25.2, 25.1] for name in HOST}, "host_to_device_memcpy_ce": [28.0, 24.0, 28.0]}
+    figures = {
+        **{name: [25.0, 25.2, 25.1] for name in HOST},
+        "host_to_device_memcpy_ce": [28.0, 24.0, 28.0],
+    }
     three = machine(*(device(number) for number in range(3)))
-    narrow = tuple(replace(one, slot_max_link_width=8) if one.address == gpu_address(2) else one for one in three.pci)
-    for folder, seen, told in (("equal", three, 28.0), ("narrow", replace(three, pci=narrow), 28.0)):
+    narrow = tuple(
+        replace(one, slot_max_link_width=8) if one.address == gpu_address(2) else one
+        for one in three.pci
+    )
+    for folder, seen, told in (
+        ("equal", three, 28.0),
+        ("narrow", replace(three, pci=narrow), 28.0),
+    ):
         (tmp_path / folder).mkdir()
         box = Box(tmp_path / folder, monkeypatch, seen)
         box.tool("nvbandwidth", gpu_texts.nvbandwidth(3, figures))
-        assert box.run("link.host_copies", names=("gpu0", "gpu1", "gpu2")) == {"link.host_copies": "fail"}
-        assert box.message().startswith("copy_h2d_ratio on gpu1: measured 0.8571, limit >= 0.9; basis: GPUs of one")
+        assert box.run("link.host_copies", names=("gpu0", "gpu1", "gpu2")) == {
+            "link.host_copies": "fail"
+        }
+        assert box.message().startswith(
+            "copy_h2d_ratio on gpu1: measured 0.8571, limit >= 0.9; basis: GPUs of one"
+        )
         assert len(box.message().splitlines()) == 1
         of = ("gpu0", "gpu1", "gpu2") if folder == "equal" else ("gpu0", "gpu1")
         assert tuple(box.measured("copy_h2d_ratio")) == of
@@ -282,7 +368,10 @@ def test_wrong_data_is_a_fault_and_no_trouble_of_the_tool(box: Box, check: str) 
     told = "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), limit <= 0; basis: data must"
     assert box.message().startswith(f"copy_faults on gpus: measured 1 {told}")
     assert len(box.message().splitlines()) == 1
-    assert len(box.skipped()) == {"link.host_copies": 12, "link.device_alone": 4, "link.peer_copies": 4}[check]
+    assert (
+        len(box.skipped())
+        == {"link.host_copies": 12, "link.device_alone": 4, "link.peer_copies": 4}[check]
+    )
 
 
 def test_a_testcase_that_is_missing_is_an_error(box: Box) -> None:
@@ -293,21 +382,33 @@ def test_a_testcase_that_is_missing_is_an_error(box: Box) -> None:
 
 def test_a_testcase_that_the_tool_waived_is_an_error_in_its_words(box: Box) -> None:
     told = json.loads(gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.1, 25.2]}))
-    told["nvbandwidth"]["testcases"].append({"name": "device_to_host_memcpy_ce", "status": "Waived"})
+    told["nvbandwidth"]["testcases"].append(
+        {"name": "device_to_host_memcpy_ce", "status": "Waived"}
+    )
     box.tool("nvbandwidth", json.dumps(told))
     assert box.run("link.host_copies") == {"link.host_copies": "error"}
-    assert "nvbandwidth did not give device_to_host_memcpy_ce, host_to_device_bidirectional" in box.message()
+    assert (
+        "nvbandwidth did not give device_to_host_memcpy_ce, host_to_device_bidirectional"
+        in box.message()
+    )
     assert "measured 1 matrix; waived: device_to_host_memcpy_ce" in box.message()
 
 
 def test_a_gpu_without_a_figure_is_an_error(box: Box) -> None:
-    box.tool("nvbandwidth", gpu_texts.nvbandwidth(1, {name: [value] for name, (value, _) in HOST.items()}))
+    box.tool(
+        "nvbandwidth",
+        gpu_texts.nvbandwidth(1, {name: [value] for name, (value, _) in HOST.items()}),
+    )
     assert box.run("link.host_copies") == {"link.host_copies": "error"}
     assert "copy_h2d on gpu1 was not measured" in box.message()
 
 
 def test_the_sample_that_builders_run(box: Box) -> None:
-    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0, d2h=12.4), gpu_texts.bandwidth_test(0, h2d=12.5))
+    box.tool(
+        "bandwidthTest",
+        gpu_texts.bandwidth_test(0, d2h=12.4),
+        gpu_texts.bandwidth_test(0, h2d=12.5),
+    )
     assert box.run("link.bandwidth_test") == {"link.bandwidth_test": "fail"}
     first, second = box.message().splitlines()
     assert first.startswith("bandwidth_test_h2d on gpu1: measured 12.5 GB/s, limit >= 23.6")
@@ -326,13 +427,18 @@ def test_a_memory_that_broke_under_the_sample(box: Box) -> None:
 def test_a_pair_that_gains_nothing_from_peer_access(box: Box) -> None:
     box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2, pairs={(1, 0): 12.0}))
     assert box.run("link.p2p") == {"link.p2p": "fail"}
-    assert box.message().startswith("p2p_gain on gpu1->gpu0: measured 0.4839, limit >= 0.9; basis: 0.9 x: peer-to-peer")
+    assert box.message().startswith(
+        "p2p_gain on gpu1->gpu0: measured 0.4839, limit >= 0.9; basis: 0.9 x: peer-to-peer"
+    )
     assert len(box.message().splitlines()) == 1
 
 
 def test_a_bridge_that_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, links = "NVIDIA GeForce RTX 3090 Ti", 4
-    wired = [device(index, name=name, links=tuple(link(n, to=1 - index) for n in range(links))) for index in (0, 1)]
+    wired = [
+        device(index, name=name, links=tuple(link(n, to=1 - index) for n in range(links)))
+        for index in (0, 1)
+    ]
     tree = tree_of(tmp_path / "tree", 0)
     for bus in (1, 2):
         tree.gpu(bus, device="0x2203")
@@ -357,7 +463,11 @@ def test_a_bridge_that_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             "another process holds the GPU's memory",
         ),
         (gpu_texts.p2p(2).partition("Bidirectional")[0], "error", "the text is cut"),
-        (gpu_texts.p2p(3), "error", "p2pBandwidthLatencyTest tells of gpu0->gpu2, and was given 2 GPUs"),
+        (
+            gpu_texts.p2p(3),
+            "error",
+            "p2pBandwidthLatencyTest tells of gpu0->gpu2, and was given 2 GPUs",
+        ),
     ],
 )
 def test_what_else_the_peer_sample_may_say(box: Box, text: str, outcome: str, told: str) -> None:

@@ -41,7 +41,11 @@ class Tools:
     """Stands for the check's programs: every one is installed, and says what it is told to say, one text after the other."""
 
     def __init__(
-        self, *texts: str | Callable[[Sequence[str]], str], left_s: float = 1000.0, seconds: float = 1e9, **more: Any
+        self,
+        *texts: str | Callable[[Sequence[str]], str],
+        left_s: float = 1000.0,
+        seconds: float = 1e9,
+        **more: Any,
     ) -> None:
         self.deadline = Deadline.after(left_s)
         self.ran: list[tuple[str, ...]] = []
@@ -79,7 +83,10 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
         "tool",
         "fail",
         "so it is",
-        (Reading("rate", "W", {"gpu1": 1.0, "gpu3": 2.0}), Reading("copy", "GB/s", {"gpu3->gpu1": 3.0})),
+        (
+            Reading("rate", "W", {"gpu1": 1.0, "gpu3": 2.0}),
+            Reading("copy", "GB/s", {"gpu3->gpu1": 3.0}),
+        ),
     )
 
 
@@ -107,7 +114,10 @@ def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
     due = gpus(machine(*(device(index) for index in range(3))))[1:]
     tools = Tools(gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5))
     found = asked("bandwidth_test", tools, due)
-    assert [environment["CUDA_VISIBLE_DEVICES"] for environment in tools.environments] == [uuid(1), uuid(2)]
+    assert [environment["CUDA_VISIBLE_DEVICES"] for environment in tools.environments] == [
+        uuid(1),
+        uuid(2),
+    ]
     assert tools.ran == [("bandwidthTest", *tools.ran[0][1:])] * 2
     assert "--device=0" in tools.ran[0]
     rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.items()}
@@ -136,14 +146,20 @@ def query(change: Callable[[str], str]) -> gpu_tools.CudaDevices:
 
 
 def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
-    with pytest.raises(ToolError, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"):
+    with pytest.raises(
+        ToolError, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"
+    ):
         query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0"))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ('1: "NVIDIA GeForce RTX 4090"', '1: "Tesla T4"', "lists GPU 1 named Tesla T4, and gpu1 is NVIDIA GeForce RTX"),
+        (
+            '1: "NVIDIA GeForce RTX 4090"',
+            '1: "Tesla T4"',
+            "lists GPU 1 named Tesla T4, and gpu1 is NVIDIA GeForce RTX",
+        ),
         ("384-bit", "192-bit", "says a memory bus of 192 bits of gpu0, and NVML 384 bits"),
         (
             "ECC support:                        Disabled",
@@ -151,10 +167,22 @@ def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
             "says ECC enabled of gpu0, and NVML dis",
         ),
         ("number:    8.9", "number:    8.6", "says compute capability 8.6 of gpu0, and NVML 8.9"),
-        ("2520 MHz (2.52", "3600 MHz (3.60", "says that the SM clock of gpu0 goes to 3600 MHz, and NVML to 3105"),
+        (
+            "2520 MHz (2.52",
+            "3600 MHz (3.60",
+            "says that the SM clock of gpu0 goes to 3600 MHz, and NVML to 3105",
+        ),
         ("10501 Mhz", "14001 Mhz", "says that the memory clock of gpu0 goes to 14001 MHz"),
-        ("24216 MBytes (25392316416", "12288 MBytes (12884901888", "has 12288 MB of memory, and gpu0 has 24564 MB"),
-        ("24216 MBytes (25392316416", "32768 MBytes (34359738368", "has 32768 MB of memory, and gpu0 has 24564 MB"),
+        (
+            "24216 MBytes (25392316416",
+            "12288 MBytes (12884901888",
+            "has 12288 MB of memory, and gpu0 has 24564 MB",
+        ),
+        (
+            "24216 MBytes (25392316416",
+            "32768 MBytes (34359738368",
+            "has 32768 MB of memory, and gpu0 has 24564 MB",
+        ),
     ],
 )
 def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
@@ -162,7 +190,9 @@ def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
     shown = query(lambda text: text.replace(old, new))
     assert shown.mismatch is not None
     assert why in shown.mismatch
-    with pytest.raises(ToolError, match=r"^deviceQuery .*: the text is of other GPUs or of another run"):
+    with pytest.raises(
+        ToolError, match=r"^deviceQuery .*: the text is of other GPUs or of another run"
+    ):
         shown.require_match()
 
 
@@ -172,12 +202,18 @@ def test_versions_of_cuda() -> None:
             "12.8, CUDA Runtime Version = 12.8", "12.2, CUDA Runtime Version = 12.4"
         )
     )
-    assert older.mismatch == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
+    assert (
+        older.mismatch == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
+    )
     newer = query(
-        lambda text: text.replace("/ 12.8", "/ 12.9").replace("Runtime Version = 12.8", "Runtime Version = 12.9")
+        lambda text: text.replace("/ 12.8", "/ 12.9").replace(
+            "Runtime Version = 12.8", "Runtime Version = 12.9"
+        )
     )
     assert newer.mismatch is None, "a runtime works on every driver of its own major version"
-    with pytest.raises(ToolError, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"):
+    with pytest.raises(
+        ToolError, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"
+    ):
         query(lambda text: text.replace("12.8 / 12.8", "12.8 / 13.0"))
     with pytest.raises(ToolError, match=r"says runtime 12.9 of device 0 and 12.8 in its last line"):
         query(lambda text: text.replace("12.8 / 12.8", "12.8 / 12.9"))
@@ -187,7 +223,11 @@ def test_versions_of_cuda() -> None:
     ("old", "new", "why"),
     [
         ("1: NVIDIA GeForce RTX 4090 (", "1: Tesla T4 (", "lists GPU 1 named Tesla T4"),
-        ("(00000000:02:00)", "(00000000:03:00)", "lists GPU 1 at 0000:03:00.0, and gpu1 is 0000:02:00.0"),
+        (
+            "(00000000:02:00)",
+            "(00000000:03:00)",
+            "lists GPU 1 at 0000:03:00.0, and gpu1 is 0000:02:00.0",
+        ),
         (
             '"git_version"',
             '"Driver Version": "535.1", "git_version"',
@@ -228,7 +268,8 @@ def test_p2p_of_other_gpus(old: str, new: str, why: str) -> None:
 def test_bandwidth_test_of_another_card() -> None:
     tools = Tools(gpu_texts.bandwidth_test(0).replace("RTX 4090", "RTX 3090"))
     with pytest.raises(
-        ToolError, match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090"
+        ToolError,
+        match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090",
     ):
         asked("bandwidth_test", tools, gpus(ONE_DUE))
 
@@ -259,7 +300,9 @@ def test_the_rate_that_is_expected(mode: Mode, sheet: str | None, rate: float) -
 def test_every_sheet_gives_a_rate() -> None:
     modes: tuple[Mode, ...] = ("float", "tensor", "double")
     found = {
-        (name, mode): gpu_tools.expected_rate(mode, sheet, TRAITS) for name, sheet in SHEETS.items() for mode in modes
+        (name, mode): gpu_tools.expected_rate(mode, sheet, TRAITS)
+        for name, sheet in SHEETS.items()
+        for mode in modes
     }
     wrong = [f"{name}, {mode}: {rate}" for (name, mode), rate in found.items() if not rate > 0]
     assert not wrong, "\n".join(wrong)
@@ -269,21 +312,28 @@ def test_every_sheet_gives_a_rate() -> None:
 def test_sheets_without_some_figures() -> None:
     peak = find(tuple(SHEETS.values()), pci_id="10de:2684", nvml_name=None)
     assert peak is not None
-    bare = msgspec.structs.replace(peak, peak=msgspec.structs.replace(peak.peak, tf32=None, fp64=None))
+    bare = msgspec.structs.replace(
+        peak, peak=msgspec.structs.replace(peak.peak, tf32=None, fp64=None)
+    )
     assert gpu_tools.expected_rate("tensor", bare, TRAITS) == 165.2
     assert gpu_tools.expected_rate("double", bare, TRAITS) == pytest.approx(82.6 / 64)
 
 
 @pytest.mark.parametrize("untold", ["cuda_cores", "max_sm_clock_mhz"])
 def test_a_gpu_of_which_nothing_is_known_gives_no_rate(untold: str) -> None:
-    with pytest.raises(ToolError, match="the driver tells neither cores nor clock of a GPU without a sheet: update it"):
+    with pytest.raises(
+        ToolError,
+        match="the driver tells neither cores nor clock of a GPU without a sheet: update it",
+    ):
         gpu_tools.expected_rate("float", None, replace(TRAITS, **{untold: None}))
 
 
 def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "float") -> ToolOutput:
     due = gpus(seen)
     run = asked("run_on_gpus", tools, due)
-    found: ToolOutput = asked("gpu_burn", tools, run, due, seen, {f"gpu_burn_{mode}": seconds})(mode)
+    found: ToolOutput = asked("gpu_burn", tools, run, due, seen, {f"gpu_burn_{mode}": seconds})(
+        mode
+    )
     return found
 
 
@@ -293,13 +343,17 @@ def there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "find", lambda program: program)
 
 
-def test_a_burn_without_nvidia_smi_is_not_begun(two: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burn_without_nvidia_smi_is_not_begun(
+    two: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(program: str) -> str:
         raise command.ProgramMissing(f"{program} is not installed")
 
     monkeypatch.setattr(command, "find", missing)
     tools = Tools()
-    with pytest.raises(ToolError, match="crashes where there is none: install the driver's nvidia-smi"):
+    with pytest.raises(
+        ToolError, match="crashes where there is none: install the driver's nvidia-smi"
+    ):
         burn(two, tools)
 
 
@@ -322,16 +376,26 @@ def test_the_memory_is_what_fits_the_slowest_and_the_smallest(two: Inventory) ->
     burn(two, tools, seconds=30.0)
     ring = 82.6e12 * 3.0 / (2 * 8192**3)
     assert memory_of(tools.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
-    slow = device(1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024))
-    tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [3.0, 3.0], names=["NVIDIA GeForce RTX 4090", slow.name]))
+    slow = device(
+        1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024)
+    )
+    tools = Tools(
+        lambda argv: gpu_texts.burn_as_asked(
+            argv, [3.0, 3.0], names=["NVIDIA GeForce RTX 4090", slow.name]
+        )
+    )
     burn(machine(device(0), slow), tools, seconds=30.0)
-    assert memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
+    assert (
+        memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
+    )
     tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [52.0, 51.0], totals=[24217, 7900]))
     burn(machine(device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
     assert memory_of(tools.ran[0]) == int(0.9 * 8192)
     tools = Tools(fine)
     burn(two, tools, seconds=10.0)
-    assert memory_of(tools.ran[0]) == (int(82.6e12 * 1.0 / (2 * 8192**3)) + 2) * 256, "a short run compares more often"
+    assert memory_of(tools.ran[0]) == (int(82.6e12 * 1.0 / (2 * 8192**3)) + 2) * 256, (
+        "a short run compares more often"
+    )
 
 
 def test_a_healthy_burn_runs_once(two: Inventory) -> None:
@@ -359,14 +423,22 @@ SECOND = "GPU 1: NVIDIA GeForce RTX 4090 (UUID: GPU-00000001-0000-4000-8000-0000
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("UUID: GPU-00000001", "UUID: GPU-00000000", "its list of GPUs names GPU-00000000-0000-.* twice"),
+        (
+            "UUID: GPU-00000001",
+            "UUID: GPU-00000000",
+            "its list of GPUs names GPU-00000000-0000-.* twice",
+        ),
         (
             "UUID: GPU-00000001",
             "UUID: GPU-00000009",
             "lists GPU 1 with the UUID GPU-00000009.*, which the driver does not",
         ),
         (f"{SECOND}\n", "", r"lists gpu1 \(GPU-00000001-.*\) 0 times, and it is due once"),
-        (SECOND, SECOND.replace("NVIDIA GeForce RTX 4090", "Tesla T4"), "lists GPU 1 named Tesla T4, and the driver"),
+        (
+            SECOND,
+            SECOND.replace("NVIDIA GeForce RTX 4090", "Tesla T4"),
+            "lists GPU 1 named Tesla T4, and the driver",
+        ),
         (
             "device 1 with 24217 MB of memory (23801",
             "device 1 with 32288 MB of memory (23801",
@@ -377,12 +449,36 @@ SECOND = "GPU 1: NVIDIA GeForce RTX 4090 (UUID: GPU-00000001-0000-4000-8000-0000
             "device 1 with 22288 MB of memory (22287",
             "22288 MB of memory, and gpu1",
         ),
-        ("Burning for 15", "Burning for 14", "says that it burned for 14 s, and was to burn for 15 s"),
-        ("using FLOATS", "using FLOATS, using Tensor Cores", "works in mode tensor, and was to work in mode float"),
-        ("using FLOATS", "using DOUBLES", "it uses DOUBLES and a result has the 268435456 bytes of FLOATS"),
-        ("device 1 with", "device 2 with", "does not say of each of its devices, once, how it was initialised"),
-        ("52000 Gflop", "91000 Gflop", "the rates of GPU 0 do not agree with its products and time"),
-        ("51000 Gflop", "12000 Gflop", "the rates of GPU 1 do not agree with its products and time"),
+        (
+            "Burning for 15",
+            "Burning for 14",
+            "says that it burned for 14 s, and was to burn for 15 s",
+        ),
+        (
+            "using FLOATS",
+            "using FLOATS, using Tensor Cores",
+            "works in mode tensor, and was to work in mode float",
+        ),
+        (
+            "using FLOATS",
+            "using DOUBLES",
+            "it uses DOUBLES and a result has the 268435456 bytes of FLOATS",
+        ),
+        (
+            "device 1 with",
+            "device 2 with",
+            "does not say of each of its devices, once, how it was initialised",
+        ),
+        (
+            "52000 Gflop",
+            "91000 Gflop",
+            "the rates of GPU 0 do not agree with its products and time",
+        ),
+        (
+            "51000 Gflop",
+            "12000 Gflop",
+            "the rates of GPU 1 do not agree with its products and time",
+        ),
         (
             "done\n",
             "done\nCUDA error: an illegal memory access was encountered\n",
@@ -390,7 +486,9 @@ SECOND = "GPU 1: NVIDIA GeForce RTX 4090 (UUID: GPU-00000001-0000-4000-8000-0000
         ),
     ],
 )
-def test_a_burn_of_other_gpus_or_of_another_run(two: Inventory, old: str, new: str, why: str) -> None:
+def test_a_burn_of_other_gpus_or_of_another_run(
+    two: Inventory, old: str, new: str, why: str
+) -> None:
     def changed(argv: Sequence[str]) -> str:
         assert old in fine(argv)
         return fine(argv).replace(old, new)
@@ -400,7 +498,9 @@ def test_a_burn_of_other_gpus_or_of_another_run(two: Inventory, old: str, new: s
 
 
 def test_a_burn_with_other_memory_than_was_asked_for(two: Inventory) -> None:
-    with pytest.raises(ToolError, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"):
+    with pytest.raises(
+        ToolError, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"
+    ):
         burn(two, Tools(gpu_texts.gpu_burn([52.0, 51.0], seconds=15, compares=80)))
 
 
@@ -440,7 +540,9 @@ def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
         (gpu_texts.gpu_burn([52.0, 0.0]), {}),
     ],
 )
-def test_what_is_no_matter_of_time_is_not_tried_again(two: Inventory, text: str, more: dict[str, Any]) -> None:
+def test_what_is_no_matter_of_time_is_not_tried_again(
+    two: Inventory, text: str, more: dict[str, Any]
+) -> None:
     tools = Tools(text, **more)
     with pytest.raises(ToolError):
         burn(two, tools)
@@ -466,10 +568,14 @@ DIED = (
         ("No clients are alive!  Aborting\n", "gpu-burn died on every GPU .*: see the kernel log"),
     ],
 )
-def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(two: Inventory, text: str, reason: str) -> None:
+def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(
+    two: Inventory, text: str, reason: str
+) -> None:
     assert gpu_burn.parse(text).outcome == "fail", "a text alone cannot tell"
     said = "sh: 1: timeout: killed\nfork: Cannot allocate memory\n"
-    with pytest.raises(ToolError, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"):
+    with pytest.raises(
+        ToolError, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"
+    ):
         burn(two, Tools(text, returncode=123, stderr=said))
 
 
@@ -488,7 +594,10 @@ def test_a_burn_that_died_beside_a_fault_is_a_fault(two: Inventory, text: str) -
 
 def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> None:
     said = "terminate called: libcublas.so.13: cannot open shared object file: No such file or directory\n"
-    with pytest.raises(ToolError, match="a library is missing: install the CUDA version that gpu-burn was built with"):
+    with pytest.raises(
+        ToolError,
+        match="a library is missing: install the CUDA version that gpu-burn was built with",
+    ):
         burn(two, Tools(DIED, returncode=123, stderr=said))
 
 
@@ -503,7 +612,10 @@ def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> N
 @pytest.mark.parametrize(
     ("second", "told"),
     [
-        (device(1, traits=None, error="NVML says: GPU is lost"), "what gpu1 is: NVML says: GPU is lost"),
+        (
+            device(1, traits=None, error="NVML says: GPU is lost"),
+            "what gpu1 is: NVML says: GPU is lost",
+        ),
         (device(1, memory_bytes=None), "the driver did not tell what gpu1 is: "),
         (None, "the driver did not tell what gpu1 is: NVML does not know it"),
     ],

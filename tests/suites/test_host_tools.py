@@ -44,7 +44,9 @@ def test_the_time_of_another_run(asked: float, lived: float, why: str | None) ->
         return host_tools.of_stress_ng(done(STRESS_NG, lived), seconds=asked, threads=2).outcome
 
     def stressapptest() -> str:
-        return host_tools.of_stressapptest(done(STRESSAPPTEST, lived), seconds=asked, gib=4.0).outcome
+        return host_tools.of_stressapptest(
+            done(STRESSAPPTEST, lived), seconds=asked, gib=4.0
+        ).outcome
 
     for run in (stress_ng, stressapptest):
         if why is None:
@@ -60,5 +62,7 @@ def test_another_stressor_beside_cpu() -> None:
         "stress-ng: metrc: [1] vm                 5      10.00      1.98      0.00      3535.83        1773.96\n"
         "stress-ng: info:  [1] successful",
     )
-    with pytest.raises(ToolError, match="tells of the stressors cpu, vm, and cpu alone was started"):
+    with pytest.raises(
+        ToolError, match="tells of the stressors cpu, vm, and cpu alone was started"
+    ):
         host_tools.of_stress_ng(done(two, 10.1), seconds=10.0, threads=2)

@@ -36,7 +36,9 @@ stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bo
 stress-ng: metrc: [1] cpu               10611     10.00     19.98      0.00      3535.83        1773.96
 stress-ng: info:  [1] successful run completed in 10.00s
 """
-FAULTY = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n" + HEALTHY
+FAULTY = (
+    "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n" + HEALTHY
+)
 
 
 class Recorder:
@@ -57,7 +59,11 @@ class Recorder:
         notes: Mapping[str, str | None] | None = None,
     ) -> None:
         self.readings.setdefault(measurement, {}).update(readings)
-        missing = {component: why for component, why in (skipped or {}).items() if component not in readings}
+        missing = {
+            component: why
+            for component, why in (skipped or {}).items()
+            if component not in readings
+        }
         self.skipped.setdefault(measurement, {}).update(missing)
         self.notes.setdefault(measurement, {}).update(notes or {})
 
@@ -72,12 +78,16 @@ def machine(**tables: Any) -> Machine:
 
 
 def known(index: int, address: str) -> NvmlDevice:
-    return NvmlDevice(index, f"GPU-{index}", "NVIDIA GeForce RTX 4090", address, None, None, 1, None, None)
+    return NvmlDevice(
+        index, f"GPU-{index}", "NVIDIA GeForce RTX 4090", address, None, None, 1, None, None
+    )
 
 
 def look(tree: Tree, *devices: NvmlDevice, dmi: tuple[str, str, int] = NO_DMI) -> Inventory:
     answer = NvmlAnswer("570.86.15", "12.8", devices, None, None)
-    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*dmi))
+    programs = Programs(
+        nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*dmi)
+    )
     return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
 
 
@@ -92,13 +102,20 @@ def tree(tmp_path: Path) -> Tree:
 # --- what a tool's run proves ---
 
 
-def ran(stdout: str = HEALTHY, returncode: int = 0, seconds: float = 10.0, **more: Any) -> command.ProgramResult:
+def ran(
+    stdout: str = HEALTHY, returncode: int = 0, seconds: float = 10.0, **more: Any
+) -> command.ProgramResult:
     return command.ProgramResult(("stress-ng",), returncode, stdout, "", seconds, **more)
 
 
 @pytest.mark.parametrize(
     ("done", "outcome"),
-    [(ran(), "pass"), (ran(FAULTY), "fail"), (ran(FAULTY, 7, 0.1), "fail"), (ran(FAULTY, truncated=True), "fail")],
+    [
+        (ran(), "pass"),
+        (ran(FAULTY), "fail"),
+        (ran(FAULTY, 7, 0.1), "fail"),
+        (ran(FAULTY, truncated=True), "fail"),
+    ],
 )
 def test_proven(done: command.ProgramResult, outcome: str) -> None:
     assert prove("stress-ng", done, stress_ng.parse, 10).outcome == outcome
@@ -112,7 +129,10 @@ def test_proven(done: command.ProgramResult, outcome: str) -> None:
         (ran(timed_out=True, returncode=143), "did not end within its time"),
         (ran(truncated=True), "printed more than is kept"),
         (ran(seconds=9.4), "stress-ng ended after 9.4 s and was to load the machine for 10 s"),
-        (ran("", returncode=1), "exit code 1 after 10.0 s; stress-ng: the text holds no line of stress-ng"),
+        (
+            ran("", returncode=1),
+            "exit code 1 after 10.0 s; stress-ng: the text holds no line of stress-ng",
+        ),
         (ran(HEALTHY.replace("10611", "    0")), "did no work"),
     ],
 )
@@ -129,7 +149,11 @@ def test_what_the_kernel_does_not_show_is_no_difference(tree: Tree, check: Any) 
     seen = dataclasses.replace(seen, cpu=dataclasses.replace(seen.cpu, model=None, governor=None))
     inventory.test_cpu(seen, machine(cpu={"model": "EPYC", "governor": "performance"}), check)
     assert check.readings["cpu_model_differs"] == check.readings["cpu_governor_differs"] == {}
-    assert set(check.skipped["cpu_model_differs"]) == set(check.skipped["cpu_governor_differs"]) == {"cpu"}
+    assert (
+        set(check.skipped["cpu_model_differs"])
+        == set(check.skipped["cpu_governor_differs"])
+        == {"cpu"}
+    )
 
 
 def test_the_processor_is_counted_and_named(tree: Tree, check: Any) -> None:
@@ -145,7 +169,9 @@ def test_the_processor_is_counted_and_named(tree: Tree, check: Any) -> None:
 def test_unread_modules_are_skips_with_the_reason(tree: Tree, check: Any) -> None:
     seen = look(tree)
     inventory.test_memory(seen, check)
-    inventory.test_dimms(seen, machine(memory={"dimm": [{"slot": "A1", "size_gib": 32, "part_number": "P"}]}), check)
+    inventory.test_dimms(
+        seen, machine(memory={"dimm": [{"slot": "A1", "size_gib": 32, "part_number": "P"}]}), check
+    )
     assert check.readings["memory_total"] == {"memory": 64.0}
     for name, component in (
         ("dimm_count", "memory"),
@@ -187,7 +213,11 @@ def disk(name: str, size_gb: int, serial: str | None = None, model: str = "SSD 9
         ([{"size_gb": 1000}, {"size_gb": 2000}], [disk("a", 2000), disk("b", 1000)], [1, 1]),
         ([{"size_gb": 1000}, {"size_gb": 2000}], [disk("a", 1000), disk("b", 1000)], [1, 0]),
         ([{}, {"size_gb": 1000}], [disk("a", 1000), disk("b", 500)], [1, 1]),
-        ([{"size_gb": 1000}, {"serial": "S1"}], [disk("a", 1000, "S1"), disk("b", 1000, "S2")], [1, 1]),
+        (
+            [{"size_gb": 1000}, {"serial": "S1"}],
+            [disk("a", 1000, "S1"), disk("b", 1000, "S2")],
+            [1, 1],
+        ),
         ([{"size_gb": 1000}, {"serial": "S1"}], [disk("a", 1000, "S1")], [0, 1]),
         ([{"count": 2}, {"count": 2}], [disk("a", 1000), disk("b", 1000), disk("c", 1000)], [2, 1]),
         ([{"count": 2}], [disk("a", 1000), disk("b", 1000, model="other")], [1]),
@@ -197,11 +227,17 @@ def test_no_disk_stands_for_two_declarations(
     tree: Tree, check: Any, declared: list[dict[str, Any]], disks: list[Disk], counts: list[int]
 ) -> None:
     seen = dataclasses.replace(look(tree), disks=tuple(disks))
-    inventory.test_disks(seen, machine(disk=[{"model": "SSD 990", **one} for one in declared]), check)
-    assert check.readings["disk_count"] == {f"declared-disk:{n}": count for n, count in enumerate(counts, start=1)}
+    inventory.test_disks(
+        seen, machine(disk=[{"model": "SSD 990", **one} for one in declared]), check
+    )
+    assert check.readings["disk_count"] == {
+        f"declared-disk:{n}": count for n, count in enumerate(counts, start=1)
+    }
 
 
-def test_a_draft_of_two_sizes_of_one_model_passes_and_notices_a_dead_disk(tree: Tree, check: Any) -> None:
+def test_a_draft_of_two_sizes_of_one_model_passes_and_notices_a_dead_disk(
+    tree: Tree, check: Any
+) -> None:
     both = (disk("a", 2000), disk("b", 1000))
     seen = dataclasses.replace(look(tree), disks=both)
     drafted = msgspec.convert(tomllib.loads(draft.render(seen)), Machine)
@@ -236,19 +272,35 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
         "gpu_in_nvml": both,
     }
     declared = machine(
-        gpu=[{"model": "NVIDIA GeForce RTX 4090", "count": 2, "pci_id": "10de:2684", "link_width": 16, "link_gen": 4}]
+        gpu=[
+            {
+                "model": "NVIDIA GeForce RTX 4090",
+                "count": 2,
+                "pci_id": "10de:2684",
+                "link_width": 16,
+                "link_gen": 4,
+            }
+        ]
     )
     gpu.test_identity(seen, gpus(seen), declared, check)
-    assert check.readings["gpu_model_differs"] == check.readings["gpu_pci_id_differs"] == {"gpu0": 0.0, "gpu1": 0.0}
+    assert (
+        check.readings["gpu_model_differs"]
+        == check.readings["gpu_pci_id_differs"]
+        == {"gpu0": 0.0, "gpu1": 0.0}
+    )
     assert check.readings["gpu_link_width_max"] == {"gpu0": 16.0, "gpu1": 16.0}
     assert check.readings["gpu_link_gen_max"] == {"gpu0": 4.0, "gpu1": 4.0}
 
 
 def test_the_port_that_a_vm_shows_does_not_make_a_card_lesser(check: Any) -> None:
     seen = gpu_machine.machine(
-        gpu_machine.device(0), gpu_machine.device(1, traits=dataclasses.replace(gpu_machine.TRAITS, virtualised=True))
+        gpu_machine.device(0),
+        gpu_machine.device(1, traits=dataclasses.replace(gpu_machine.TRAITS, virtualised=True)),
     )
-    narrow = [dataclasses.replace(one, slot_max_link_speed_gts=2.5, slot_max_link_width=1) for one in seen.pci]
+    narrow = [
+        dataclasses.replace(one, slot_max_link_speed_gts=2.5, slot_max_link_width=1)
+        for one in seen.pci
+    ]
     seen = dataclasses.replace(seen, pci=tuple(narrow))
     gpu.test_identity(seen, gpus(seen), machine(gpu=[{"count": 2}]), check)
     assert check.readings["gpu_link_width_max"] == {"gpu0": 1.0, "gpu1": 16.0}
@@ -259,17 +311,28 @@ def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
     tree.gpu(0x01, dead=True)
     tree.gpu(0x41, driver="nouveau")
     seen = look(tree)
-    with pytest.raises(gpu.NotReady, match="gpu1: not to be tested as the machine is set up now\nPCI bus: "):
+    with pytest.raises(
+        gpu.NotReady, match="gpu1: not to be tested as the machine is set up now\nPCI bus: "
+    ):
         gpu.test_present(seen, gpus(seen), check)
     assert check.readings["gpu_answers"] == {"gpu0": 0.0, "gpu1": 1.0}
-    assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0}, "what is not set up is no fault of the card"
+    assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0}, (
+        "what is not set up is no fault of the card"
+    )
     assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0}
     told = check.notes["gpu_count"]["machine"].split("\n")
-    assert [line.split(":")[0] for line in told] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
+    assert [line.split(":")[0] for line in told] == [
+        "PCI bus",
+        "kernel driver",
+        "device nodes",
+        "NVML",
+    ]
     assert " -> " in told[0]
     gpu.test_identity(seen, gpus(seen), None, check)
     gpu.test_identity(seen, gpus(seen), machine(gpu=[{"model": "RTX", "count": 2}]), check)
-    assert check.readings["gpu_model_differs"] == {}, "a model that nobody told is not another model"
+    assert check.readings["gpu_model_differs"] == {}, (
+        "a model that nobody told is not another model"
+    )
     assert set(check.skipped["gpu_model_differs"]) == {"gpu0", "gpu1"}
 
 
@@ -277,7 +340,9 @@ def test_a_gpu_that_nvml_has_lost_is_not_present(tree: Tree, check: Any) -> None
     tree.gpu(0x01)
     tree.gpu(0x41)
     tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
-    lost = dataclasses.replace(known(0, "0000:01:00.0"), error="NVML says: GPU is lost", error_code=GPU_IS_LOST)
+    lost = dataclasses.replace(
+        known(0, "0000:01:00.0"), error="NVML says: GPU is lost", error_code=GPU_IS_LOST
+    )
     seen = look(tree, lost, known(1, "0000:41:00.0"))
     gpu.test_present(seen, gpus(seen), check)
     assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 1.0}
@@ -299,7 +364,9 @@ def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> 
     gpu.test_present(seen, gpus(seen)[1:], check)
     assert check.readings["gpu_count"] == {"machine": 2.0}
     assert check.readings["gpu_answers"] == check.readings["gpu_in_nvml"] == {"gpu1": 1.0}
-    declared = machine(gpu=[{"model": "RTX", "count": 1}, {"model": "NVIDIA GeForce RTX 4090", "count": 1}])
+    declared = machine(
+        gpu=[{"model": "RTX", "count": 1}, {"model": "NVIDIA GeForce RTX 4090", "count": 1}]
+    )
     gpu.test_identity(seen, gpus(seen)[1:], declared, check)
     assert check.readings["gpu_model_differs"] == {"gpu1": 0.0}
 
@@ -307,7 +374,9 @@ def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> 
 # --- loads ---
 
 
-def load(*readings: tuple[str, str, float], miscompares: tuple[dict[str, Any], ...] = ()) -> LoadOutput:
+def load(
+    *readings: tuple[str, str, float], miscompares: tuple[dict[str, Any], ...] = ()
+) -> LoadOutput:
     return LoadOutput(
         "cpu_gemm",
         {},
@@ -323,8 +392,12 @@ def test_gemm_passes_on_what_the_load_measured(check: Any) -> None:
         ("cpu_gemm_core_f64", "core:0", 45.0),
         ("cpu_gemm_miscompares_f64", "cpu", 1.0),
     ]
-    output = load(*readings, ("cpu_gemm_products_f64", "cpu", 4.0), miscompares=({"core": "core:0"},))
-    cpu.test_gemm("f64", lambda _dtype: output, check, conftest.record_miscompares.__wrapped__(check))  # type: ignore[attr-defined]
+    output = load(
+        *readings, ("cpu_gemm_products_f64", "cpu", 4.0), miscompares=({"core": "core:0"},)
+    )
+    cpu.test_gemm(
+        "f64", lambda _dtype: output, check, conftest.record_miscompares.__wrapped__(check)
+    )  # type: ignore[attr-defined]
     assert check.readings["cpu_gemm_f64"] == {"cpu": 90.0}
     assert check.readings["cpu_gemm_core_f64"] == {"core:0": 45.0}
     assert check.readings["cpu_gemm_core_ratio_f64"] == {}
@@ -339,13 +412,19 @@ def died(*miscompares: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("found", [(), ({"core": "core:1"},)])
-def test_what_a_load_found_before_it_died_stays(check: Any, found: tuple[dict[str, Any], ...]) -> None:
+def test_what_a_load_found_before_it_died_stays(
+    check: Any, found: tuple[dict[str, Any], ...]
+) -> None:
     record = conftest.record_miscompares.__wrapped__(check)  # type: ignore[attr-defined]
     with pytest.raises(LoadFailed):
         cpu.test_gemm("f32", died(*found), check, record)
     with pytest.raises(LoadFailed):
         memory.test_bandwidth(died(*found), check, record)
-    expected = {"cpu_gemm_miscompares_f32": {"cpu": 1.0}, "memory_copy_miscompares": {"memory": 1.0}} if found else {}
+    expected = (
+        {"cpu_gemm_miscompares_f32": {"cpu": 1.0}, "memory_copy_miscompares": {"memory": 1.0}}
+        if found
+        else {}
+    )
     assert check.readings == expected
 
 
@@ -411,16 +490,26 @@ def series(name: str, moments: Iterable[float]) -> Series:
         ([0], 0, None),
     ],
 )
-def test_a_sensor_covers_the_run_or_not(moments: Iterable[float], ended: float, told: str | None) -> None:
-    watched = {"cpu_temperature_c": series("cpu_temperature_c", moments), "load_1m": series("load_1m", (0, ended))}
+def test_a_sensor_covers_the_run_or_not(
+    moments: Iterable[float], ended: float, told: str | None
+) -> None:
+    watched = {
+        "cpu_temperature_c": series("cpu_temperature_c", moments),
+        "load_1m": series("load_1m", (0, ended)),
+    }
     said = cpu.coverage_gap("cpu_temperature_c", watched)
     assert (said is None) if told is None else (told in str(said))
     assert cpu.coverage_gap("cpu_throttle_count", watched) is None
 
 
 def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: Any) -> None:
-    watched = {"cpu_temperature_c": series("cpu_temperature_c", range(10)), "load_1m": series("load_1m", range(17))}
-    with pytest.raises(cpu.SensorUnread, match="cpu_temperature_c was last read 7 s before the end of the run: see"):
+    watched = {
+        "cpu_temperature_c": series("cpu_temperature_c", range(10)),
+        "load_1m": series("load_1m", range(17)),
+    }
+    with pytest.raises(
+        cpu.SensorUnread, match="cpu_temperature_c was last read 7 s before the end of the run: see"
+    ):
         cpu.test_cooling(watched, check)
     assert check.readings == {"cpu_temperature": {"cpu": 50.0}}
 
@@ -447,10 +536,20 @@ SMART = '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true}}'
     ("text", "code", "readings", "skipped"),
     [
         (SMART, 0, {"disk:sda": 0.0}, set()),
-        (SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8'), 8, {"disk:sda": 1.0}, set()),
+        (
+            SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8'),
+            8,
+            {"disk:sda": 1.0},
+            set(),
+        ),
         (SMART.replace('"exit_status": 0', '"exit_status": 4'), 4, {}, {"disk:sda"}),
         (SMART.replace('{"passed": true}', "{}"), 0, {}, {"disk:sda"}),
-        ('{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}', 2, {}, {"disk:sda"}),
+        (
+            '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}',
+            2,
+            {},
+            {"disk:sda"},
+        ),
     ],
 )
 def test_smart_health(
@@ -479,7 +578,12 @@ NVME = """{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true},
     [
         (NVME, 0, {"disk:nvme0n1": 0.07}, None),
         (NVME.replace(', "percentage_used": 7', ""), 0, {}, "does not tell how far it is worn"),
-        ('{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}', 2, {}, "Permission denied"),
+        (
+            '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}',
+            2,
+            {},
+            "Permission denied",
+        ),
     ],
 )
 def test_wear_is_read_of_nvme_disks_only(
@@ -497,7 +601,9 @@ def test_wear_is_read_of_nvme_disks_only(
     programs: Any = Disks(completed(text, "", code))
     storage.test_smart_health(look(tree), programs, check)
     assert check.readings["disk_wear"] == worn
-    assert [skipped in why for why in check.skipped["disk_wear"].values()] == ([] if skipped is None else [True])
+    assert [skipped in why for why in check.skipped["disk_wear"].values()] == (
+        [] if skipped is None else [True]
+    )
     assert set(check.skipped["disk_wear"]) <= {"disk:nvme0n1"}
 
 
@@ -506,11 +612,18 @@ def test_wear_is_read_of_nvme_disks_only(
     [
         (completed("Segmentation fault", "", 0), "disk:sda: smartctl: this is no JSON"),
         (completed("", "", -11), "disk:sda: smartctl was ended by signal 11"),
-        (completed("", "", -15, timed_out=True), "disk:sda: disk:sda did not answer: smartctl did not end within"),
+        (
+            completed("", "", -15, timed_out=True),
+            "disk:sda: disk:sda did not answer: smartctl did not end within",
+        ),
     ],
 )
 def test_a_report_that_cannot_be_read_is_no_missing_report(
-    tree: Tree, check: Any, monkeypatch: pytest.MonkeyPatch, answer: command.ProgramResult, told: str
+    tree: Tree,
+    check: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: command.ProgramResult,
+    told: str,
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")

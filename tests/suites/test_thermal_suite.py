@@ -58,7 +58,11 @@ def history(name: str, change: Change) -> GpuHistory:
     points = []
     for step in range(int((SECONDS + 120.0) * RATE)):
         after = round(step / RATE - 60.0, 3)
-        values = {name: value for name, value in {**healthy(after), **change(after)}.items() if value is not None}
+        values = {
+            name: value
+            for name, value in {**healthy(after), **change(after)}.items()
+            if value is not None
+        }
         points.append(HistoryPoint(BEGIN + after, values))
     return GpuHistory(name, tuple(points))
 
@@ -85,13 +89,18 @@ class Seen:
         tables: tuple[Table, ...] = (),
         burn: Outcome = "pass",
     ) -> None:
-        histories = {name: GpuHistory(name, sound().points) for name in NAMES if name not in missing}
+        histories = {
+            name: GpuHistory(name, sound().points) for name in NAMES if name not in missing
+        }
         for change in changes:
             histories["gpu2"] = history("gpu2", change)
         self.tables: dict[str, tuple[tuple[float | str, ...], ...]] = {}
 
         def table(
-            component: str, name: str, columns: tuple[str, ...], rows: tuple[tuple[float | str, ...], ...]
+            component: str,
+            name: str,
+            columns: tuple[str, ...],
+            rows: tuple[tuple[float | str, ...], ...],
         ) -> None:
             assert (name, len(columns)) == ("burn_steady", len(rows[0]))
             self.tables[component] = rows
@@ -107,7 +116,8 @@ class Seen:
         (found,) = [
             body.note
             for body in self.said.written
-            if isinstance(body, Measured) and (body.measurement, body.component) == (measurement, component)
+            if isinstance(body, Measured)
+            and (body.measurement, body.component) == (measurement, component)
         ]
         return found
 
@@ -125,7 +135,10 @@ def test_a_machine_that_comes_to_rest() -> None:
     assert len(seen.tables["gpu2"]) == 24
     slot = box()[1][2].pci_address
     assert seen.note("burn_settled") == f"slot {slot}: 70 degC at the end, 17 degC below its limit"
-    assert seen.note("burn_clock_kept") == f"slot {slot}: 1980 MHz in the first quarter, 1950 MHz in the last"
+    assert (
+        seen.note("burn_clock_kept")
+        == f"slot {slot}: 1980 MHz in the first quarter, 1950 MHz in the last"
+    )
     assert seen.note("burn_errors_new") is None
 
 
@@ -133,18 +146,25 @@ def test_a_burn_that_ended_in_an_error_proves_nothing_of_heat() -> None:
     assert Seen(burn="fail").said.outcome == "pass"
     said = Seen(burn="error").said
     assert (said.outcome, said.written) == ("error", ())
-    assert said.message.startswith("together.burn ended in error, so nothing is known of heat under full load")
+    assert said.message.startswith(
+        "together.burn ended in error, so nothing is known of heat under full load"
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda after: {"power_w": 21.5}, "the power of gpu2 was not measured: it stood at 21.5 W"),
-        (lambda after: {"sm_clock_mhz": 345.0}, "the clock of gpu2 was not measured: at most 345 MHz of 3105 MHz"),
+        (
+            lambda after: {"sm_clock_mhz": 345.0},
+            "the clock of gpu2 was not measured: at most 345 MHz of 3105 MHz",
+        ),
         (lambda after: {"sm_clock_mhz": 700.0}, None),
     ],
 )
-def test_telemetry_of_an_idle_card_proves_nothing_of_cooling(change: Change, told: str | None) -> None:
+def test_telemetry_of_an_idle_card_proves_nothing_of_cooling(
+    change: Change, told: str | None
+) -> None:
     said = Seen(change).said
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
@@ -152,7 +172,9 @@ def test_telemetry_of_an_idle_card_proves_nothing_of_cooling(change: Change, tol
 
 
 def test_a_card_that_is_held_back_by_heat() -> None:
-    seen = Seen(lambda after: {"sm_clock_mhz": 1200.0, "reason_sw_thermal": 1.0} if after > 120.0 else {})
+    seen = Seen(
+        lambda after: {"sm_clock_mhz": 1200.0, "reason_sw_thermal": 1.0} if after > 120.0 else {}
+    )
     assert seen.said.outcome == "fail"
     assert "burn_clock_kept on gpu2: measured 0.6061" in seen.said.message
     note = seen.note("burn_clock_kept")
@@ -172,7 +194,9 @@ def test_a_card_that_is_hotter_than_its_equals() -> None:
 
 
 def test_a_link_that_sends_packets_again_under_load() -> None:
-    seen = Seen(lambda after: {"pcie_replays": 3.0 + max(0.0, min(200.0, after)) // 2 + (after > 250.0)})
+    seen = Seen(
+        lambda after: {"pcie_replays": 3.0 + max(0.0, min(200.0, after)) // 2 + (after > 250.0)}
+    )
     assert seen.said.measured("burn_errors_new") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 100.0}
     assert seen.said.outcome == "fail"
     note = seen.note("burn_errors_new")
@@ -182,7 +206,10 @@ def test_a_link_that_sends_packets_again_under_load() -> None:
 
 def test_nvlinks_that_make_errors_under_load() -> None:
     seen = Seen(
-        lambda after: {"nvlink_replays": 1.0 + 60.0 * (after > 50.0), "nvlink_crc_errors": 50.0 * (after > 99.0)}
+        lambda after: {
+            "nvlink_replays": 1.0 + 60.0 * (after > 50.0),
+            "nvlink_crc_errors": 50.0 * (after > 99.0),
+        }
     )
     assert seen.said.measured("burn_nvlink_errors_new") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 110.0}
     assert seen.said.outcome == "fail"
@@ -199,11 +226,18 @@ def test_nvlinks_that_make_errors_under_load() -> None:
     assert "nvlink_replays of gpu2 was never sampled" in silent.said.message
 
 
-def laps(gpu: str, turn_s: float, *, count: int = 2, formats: tuple[str, ...] = ("f64", "bf16")) -> Table:
+def laps(
+    gpu: str, turn_s: float, *, count: int = 2, formats: tuple[str, ...] = ("f64", "bf16")
+) -> Table:
     """What a load told of its turns."""
     order = [(float(lap), name) for lap in range(count) for name in formats]
-    rows = [(*one, BEGIN + place * turn_s, BEGIN + (place + 1) * turn_s) for place, one in enumerate(order)]
-    return Table("together.burn", gpu, "burn_laps", ("lap", "format", "from s", "to s"), tuple(rows))
+    rows = [
+        (*one, BEGIN + place * turn_s, BEGIN + (place + 1) * turn_s)
+        for place, one in enumerate(order)
+    ]
+    return Table(
+        "together.burn", gpu, "burn_laps", ("lap", "format", "from s", "to s"), tuple(rows)
+    )
 
 
 def test_formats_are_compared_with_themselves_where_laps_are_known() -> None:
@@ -215,9 +249,15 @@ def test_formats_are_compared_with_themselves_where_laps_are_known() -> None:
     assert seen.said.outcome == "pass"
     slot = box()[1][2].pci_address
     assert seen.said.measured("burn_clock_kept")["gpu2"] == pytest.approx(1970 / 1980)
-    assert seen.note("burn_clock_kept") == f"slot {slot}: f64: 1980 MHz in the first lap, 1970 MHz in the last"
+    assert (
+        seen.note("burn_clock_kept")
+        == f"slot {slot}: f64: 1980 MHz in the first lap, 1970 MHz in the last"
+    )
     assert seen.said.measured("burn_settled")["gpu2"] == 60.0
-    assert seen.note("burn_settled") == f"slot {slot}: 70 degC in the last lap, 17 degC below its limit"
+    assert (
+        seen.note("burn_settled")
+        == f"slot {slot}: 70 degC in the last lap, 17 degC below its limit"
+    )
     assert "in the first quarter" in str(seen.note("burn_clock_kept", "gpu0"))
 
 
@@ -237,10 +277,14 @@ def test_a_short_burn_with_laps_is_no_error() -> None:
     formats = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
     short = (("together.burn", BEGIN - 1.0, BEGIN + 22.0),)
     tables = (laps("gpu2", 1.5, formats=formats),)
-    seen = Seen(lambda after: {"utilisation": float(0.0 <= after <= 21.0)}, spans=short, tables=tables)
+    seen = Seen(
+        lambda after: {"utilisation": float(0.0 <= after <= 21.0)}, spans=short, tables=tables
+    )
     assert seen.said.outcome == "pass"
     assert seen.said.measured("burn_clock_kept")["gpu2"] == 1.0
-    assert str(seen.note("burn_settled")).endswith("; only 21 s under load, which tells little of heat")
+    assert str(seen.note("burn_settled")).endswith(
+        "; only 21 s under load, which tells little of heat"
+    )
 
 
 def test_turns_that_nothing_was_sampled_of_are_an_error() -> None:
@@ -264,7 +308,9 @@ def test_a_short_burn_is_measured_and_says_that_it_was_short() -> None:
     short = (("together.burn", BEGIN + 10.0, BEGIN + 31.0),)
     seen = Seen(spans=short)
     assert set(seen.said.measured("burn_settled")) == set(NAMES)
-    assert str(seen.note("burn_settled")).endswith("; only 21 s under load, which tells little of heat")
+    assert str(seen.note("burn_settled")).endswith(
+        "; only 21 s under load, which tells little of heat"
+    )
     assert "only 21 s under load" in str(seen.note("burn_clock_kept"))
 
 
@@ -282,22 +328,40 @@ def test_without_the_burn_nothing_is_known(spans: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "told", "kept"),
     [
-        (always(utilisation=0.0), "gpu2 was never in full use while it was to burn", {"burn_errors_new"}),
-        (always(temperature_c=None), "temperature_c of gpu2 was never sampled", {"burn_clock_kept", "burn_errors_new"}),
+        (
+            always(utilisation=0.0),
+            "gpu2 was never in full use while it was to burn",
+            {"burn_errors_new"},
+        ),
+        (
+            always(temperature_c=None),
+            "temperature_c of gpu2 was never sampled",
+            {"burn_clock_kept", "burn_errors_new"},
+        ),
         (
             always(sm_clock_mhz=None),
             "sm_clock_mhz of gpu2 was never sampled",
             {"burn_settled", "burn_temperature_spread"},
         ),
-        (always(pcie_replays=None), "pcie_replays of gpu2 was never sampled", {"burn_settled", "burn_clock_kept"}),
+        (
+            always(pcie_replays=None),
+            "pcie_replays of gpu2 was never sampled",
+            {"burn_settled", "burn_clock_kept"},
+        ),
     ],
     ids=["idle", "temperature", "clock", "counter"],
 )
-def test_what_cannot_be_told_is_an_error_and_the_rest_is_journalled(change: Change, told: str, kept: set[str]) -> None:
+def test_what_cannot_be_told_is_an_error_and_the_rest_is_journalled(
+    change: Change, told: str, kept: set[str]
+) -> None:
     said = Seen(change).said
     assert said.outcome == "error"
     assert told in said.message
-    names = {body.measurement for body in said.written if isinstance(body, Measured) and body.component == "gpu2"}
+    names = {
+        body.measurement
+        for body in said.written
+        if isinstance(body, Measured) and body.component == "gpu2"
+    }
     assert kept <= names
     for name in ("burn_settled", "burn_clock_kept", "burn_errors_new"):
         assert {"gpu0", "gpu1"} <= set(said.measured(name))

@@ -29,12 +29,16 @@ def tools(box: Box, stress_ng: str = STRESS_NG, *, seconds: int = 1) -> None:
     """With GPUs processors and RAM burn for as long as the GPUs prove their first products, too."""
     for tool, text in (("stress-ng", stress_ng), ("stressapptest", STRESSAPPTEST)):
         longer = (
-            text.replace("1.0", f"{seconds}.0").replace(" 1 sec", f" {seconds} sec").replace("-s 1 ", f"-s {seconds} ")
+            text.replace("1.0", f"{seconds}.0")
+            .replace(" 1 sec", f" {seconds} sec")
+            .replace("-s 1 ", f"-s {seconds} ")
         )
         box.tool(tool, longer, seconds=f"{seconds}.1")
 
 
-def test_a_machine_without_gpus_burns_processors_and_ram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_gpus_burns_processors_and_ram(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box = Box(tmp_path, monkeypatch, machine(found=()))
     tools(box)
     assert box.run("together", names=()) == {"together.burn": "pass"}
@@ -47,9 +51,15 @@ def test_a_machine_without_gpus_burns_processors_and_ram(tmp_path: Path, monkeyp
     assert Path(stressapptest[3]).name == "stressapptest"
 
 
-def test_a_wrong_result_of_a_processor_fails_the_burn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_result_of_a_processor_fails_the_burn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box = Box(tmp_path, monkeypatch, machine(found=()))
-    tools(box, "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n" + STRESS_NG)
+    tools(
+        box,
+        "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
+        + STRESS_NG,
+    )
     assert box.run("together", names=()) == {"together.burn": "fail"}
     assert box.message().startswith("burn_cpu_failures on cpu: measured 1")
 
@@ -69,7 +79,9 @@ def test_loads_that_cannot_begin_leave_what_processors_and_ram_proved(
     assert second.startswith("ended with exit code 1")
 
 
-def test_a_memory_test_that_cannot_begin_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_test_that_cannot_begin_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box = Box(tmp_path, monkeypatch, machine(device(0), device(1)))
     assert box.run("vram") == {"vram.patterns": "error"}
     assert box.message().startswith("gpu0: the load vram ended with exit code 1")

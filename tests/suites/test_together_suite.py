@@ -49,7 +49,9 @@ STRESSAPPTEST = ToolOutput(
         Reading("stressapptest_tested", "GiB", {"memory": 51.2}),
     ),
 )
-BAD_CPU = ToolOutput("stress-ng", "fail", "cpu: float80 error detected, failed calculation checksum")
+BAD_CPU = ToolOutput(
+    "stress-ng", "fail", "cpu: float80 error detected, failed calculation checksum"
+)
 BAD_RAM = ToolOutput("stressapptest", "fail", "wrong data: 'Report Error: miscompare'")
 
 
@@ -65,12 +67,21 @@ def made() -> Plan:
 
 def burned() -> dict[tuple[str, str], float]:
     """What a healthy H200 gives, by reading and by the load's own count, in which its GPU is gpu0."""
-    found: dict[tuple[str, str], float] = {("burn_filled", "gpu0"): 0.9, ("burn_copied", "gpu0"): 40.0}
+    found: dict[tuple[str, str], float] = {
+        ("burn_filled", "gpu0"): 0.9,
+        ("burn_copied", "gpu0"): 40.0,
+    }
     found |= {("burn_copy_miscompares", "gpu0"): 0.0}
     for peer in ("gpu1", "gpu2"):
-        found |= {("burn_peer_copied", f"gpu0->{peer}"): 20.0, ("burn_peer_miscompares", f"gpu0->{peer}"): 0.0}
+        found |= {
+            ("burn_peer_copied", f"gpu0->{peer}"): 20.0,
+            ("burn_peer_miscompares", f"gpu0->{peer}"): 0.0,
+        }
     for dtype in DTYPES:
-        found |= {(f"burn_{dtype}", "gpu0"): 0.99 * H200[f"gemm_{dtype}"], (f"burn_{dtype}_kept", "gpu0"): 0.99}
+        found |= {
+            (f"burn_{dtype}", "gpu0"): 0.99 * H200[f"gemm_{dtype}"],
+            (f"burn_{dtype}_kept", "gpu0"): 0.99,
+        }
         found[f"burn_{dtype}_miscompares", "gpu0"] = 0.0
     return found
 
@@ -83,7 +94,9 @@ def memory_values() -> dict[tuple[str, str], float]:
 
 def tables() -> dict[str, LoadTable]:
     turns = [(float(lap), dtype) for lap in range(2) for dtype in DTYPES]
-    laps = tuple((*turn, 50.0, 10.0, 1.0, 100.0 + place, 101.0 + place) for place, turn in enumerate(turns))
+    laps = tuple(
+        (*turn, 50.0, 10.0, 1.0, 100.0 + place, 101.0 + place) for place, turn in enumerate(turns)
+    )
     rows = tuple((dtype, SHAPE, RIGHT, RIGHT) for dtype in DTYPES)
     return {
         "burn_laps": LoadTable("burn_laps", LAPS, laps),
@@ -95,15 +108,21 @@ def tables() -> dict[str, LoadTable]:
 class Machine:
     """Three H200 and their host under full load, healthy until a test changes it."""
 
-    given: dict[str, dict[tuple[str, str], float]] = field(default_factory=lambda: {name: burned() for name in NAMES})
+    given: dict[str, dict[tuple[str, str], float]] = field(
+        default_factory=lambda: {name: burned() for name in NAMES}
+    )
     wrong: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    tables: dict[str, dict[str, LoadTable]] = field(default_factory=lambda: {name: tables() for name in NAMES})
+    tables: dict[str, dict[str, LoadTable]] = field(
+        default_factory=lambda: {name: tables() for name in NAMES}
+    )
     libraries: dict[str, str] = field(default_factory=lambda: dict.fromkeys(NAMES, LIBRARY))
     died: dict[str, LoadFailed] = field(default_factory=dict)
     processors: HostRun = field(default_factory=lambda: HostRun(STRESS_NG))
     memory: HostRun = field(default_factory=lambda: HostRun(STRESSAPPTEST))
     heats: dict[str, GpuHeat] = field(default_factory=dict)
-    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(default_factory=list)
+    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(
+        default_factory=list
+    )
 
     def change(self, gpu: str, reading: str, value: float, where: str = "gpu0") -> None:
         self.given[gpu][reading, where] = value
@@ -119,7 +138,10 @@ class Machine:
             name: LoadOutput(
                 "burn",
                 {"library": self.libraries[name], "laps": 2},
-                tuple(LoadReading(reading, "any", where, value) for (reading, where), value in given.items()),
+                tuple(
+                    LoadReading(reading, "any", where, value)
+                    for (reading, where), value in given.items()
+                ),
                 tuple(self.wrong.get(name, ())),
                 (),
                 tuple(self.tables[name].values()),
@@ -163,7 +185,9 @@ class Machine:
     def rows(self, gpu: str) -> list[dict[str, float | str]]:
         """The table of wrong results of a GPU."""
         found = [words for words in self.written if words[:2] == (gpu, "burn_miscompares")]
-        return [dict(zip(columns, row, strict=True)) for _, _, columns, rows in found for row in rows]
+        return [
+            dict(zip(columns, row, strict=True)) for _, _, columns, rows in found for row in rows
+        ]
 
 
 @pytest.fixture
@@ -174,15 +198,21 @@ def box() -> Machine:
 @pytest.fixture
 def chips() -> Machine:
     """The same with the readings of the memory test."""
-    passes = LoadTable("vram_passes", ("pattern", "passes", "GB/s", "wrong"), (("march C-", 6.0, 3900.0, 0.0),))
-    return Machine({name: memory_values() for name in NAMES}, tables={name: {"vram_passes": passes} for name in NAMES})
+    passes = LoadTable(
+        "vram_passes", ("pattern", "passes", "GB/s", "wrong"), (("march C-", 6.0, 3900.0, 0.0),)
+    )
+    return Machine(
+        {name: memory_values() for name in NAMES},
+        tables={name: {"vram_passes": passes} for name in NAMES},
+    )
 
 
 def note(said: Said, measurement: str, component: str) -> str | None:
     (found,) = [
         body.note
         for body in said.written
-        if isinstance(body, Measured) and (body.measurement, body.component) == (measurement, component)
+        if isinstance(body, Measured)
+        and (body.measurement, body.component) == (measurement, component)
     ]
     return found
 
@@ -208,7 +238,9 @@ def test_a_healthy_machine_passes_with_everything_measured(box: Machine) -> None
     said = box.said()
     assert (said.outcome, said.message) == ("pass", "")
     (check,) = [one for one in made().checks if one.id == "together.burn"]
-    measured = {(body.measurement, body.component) for body in said.written if isinstance(body, Measured)}
+    measured = {
+        (body.measurement, body.component) for body in said.written if isinstance(body, Measured)
+    }
     assert measured == {(due.measurement, due.component) for due in check.due}
     assert said.measured("burn_digests_differ") == dict.fromkeys(NAMES, 0.0)
     assert len(said.measured("burn_peer_copied")) == 6
@@ -226,7 +258,11 @@ def test_the_burn_is_the_last_check_that_loads_the_machine_and_memory_comes_befo
     whole = planned(seen(), NAMES, (), "d")
     names = [check.id for check in whole.share("load")]
     assert names[-1] == "together.burn"
-    assert names.index("compute.copies") < names.index("vram.patterns") < names.index("burn.gpu_burn[float]")
+    assert (
+        names.index("compute.copies")
+        < names.index("vram.patterns")
+        < names.index("burn.gpu_burn[float]")
+    )
 
 
 # --- rates ---
@@ -261,7 +297,9 @@ def test_gpus_that_are_all_slow_fail_by_the_floor_of_products(box: Machine) -> N
         ("burn_copied", 0.5, "burn_copied on gpu2: measured 0.5 GiB, limit >= 1 GiB"),
     ],
 )
-def test_a_figure_below_its_limit_fails(box: Machine, reading: str, value: float, line: str) -> None:
+def test_a_figure_below_its_limit_fails(
+    box: Machine, reading: str, value: float, line: str
+) -> None:
     box.change("gpu2", reading, value)
     said = box.said()
     assert said.outcome == "fail"
@@ -285,7 +323,9 @@ def test_a_format_that_was_not_measured_is_an_error(box: Machine) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_one_wrong_product_fails_with_what_it_looks_like_and_no_waiver_excuses_it(box: Machine, dtype: str) -> None:
+def test_one_wrong_product_fails_with_what_it_looks_like_and_no_waiver_excuses_it(
+    box: Machine, dtype: str
+) -> None:
     box.change("gpu1", f"burn_{dtype}_miscompares", 1.0)
     box.wrong["gpu1"] = [{**RING, "dtype": dtype}]
     said = box.said()
@@ -320,7 +360,12 @@ def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machin
 @pytest.mark.parametrize(
     ("reading", "where", "named", "wrong"),
     [
-        ("burn_copy_miscompares", "gpu0", "gpu1", {"component": "gpu0", "check": "copy_d2h", "words": 2, "first": 7}),
+        (
+            "burn_copy_miscompares",
+            "gpu0",
+            "gpu1",
+            {"component": "gpu0", "check": "copy_d2h", "words": 2, "first": 7},
+        ),
         (
             "burn_peer_miscompares",
             "gpu0->gpu1",
@@ -391,7 +436,11 @@ def test_every_part_that_failed_is_named(box: Machine) -> None:
     box.died = {"gpu0": LoadFailed("it died", ()), "gpu2": LoadFailed("it hung", ())}
     box.processors = HostRun(trouble="stress-ng was ended by signal 9")
     said = box.said()
-    assert said.message.splitlines() == ["gpu0: it died", "gpu2: it hung", "stress-ng was ended by signal 9"]
+    assert said.message.splitlines() == [
+        "gpu0: it died",
+        "gpu2: it hung",
+        "stress-ng was ended by signal 9",
+    ]
 
 
 # --- processors and RAM ---
@@ -401,7 +450,9 @@ def test_a_processor_that_computes_wrong_beside_hot_gpus_fails(box: Machine) -> 
     box.processors = HostRun(BAD_CPU)
     said = box.said()
     assert said.outcome == "fail"
-    assert said.message.startswith("burn_cpu_failures on cpu: measured 1 (cpu: float80 error detected")
+    assert said.message.startswith(
+        "burn_cpu_failures on cpu: measured 1 (cpu: float80 error detected"
+    )
     assert excused(said, "together.burn", "burn_cpu_failures", "cpu") == ["fail"]
 
 
@@ -419,7 +470,9 @@ def test_a_program_that_is_not_installed_is_a_skip_with_its_cure(box: Machine) -
     box.memory = HostRun(missing="stressapptest is not installed: install it")
     said = box.said()
     assert said.skipped() == {("burn_memory_errors", "memory"), ("burn_memory_filled", "memory")}
-    assert {body.reason for body in said.written if isinstance(body, Skipped)} == {box.memory.missing}
+    assert {body.reason for body in said.written if isinstance(body, Skipped)} == {
+        box.memory.missing
+    }
     assert said.measured("burn_cpu_failures") == {"cpu": 0.0}
 
 
@@ -428,7 +481,9 @@ def test_a_program_that_proved_nothing_is_an_error(box: Machine, part: str) -> N
     setattr(box, part, HostRun(trouble="it printed nothing"))
     said = box.said()
     assert (said.outcome, said.message) == ("error", "it printed nothing")
-    assert said.measured("burn_cpu_failures" if part == "processors" else "burn_memory_errors") == {}
+    assert (
+        said.measured("burn_cpu_failures" if part == "processors" else "burn_memory_errors") == {}
+    )
 
 
 # --- the memory of the GPUs ---
@@ -449,7 +504,9 @@ def test_healthy_memory_passes_and_its_tables_are_journalled(chips: Machine) -> 
         ("vram_miscompares", 1.0, "vram_miscompares on gpu1: measured 1, limit <= 0"),
     ],
 )
-def test_memory_outside_a_limit_fails(chips: Machine, reading: str, value: float, line: str) -> None:
+def test_memory_outside_a_limit_fails(
+    chips: Machine, reading: str, value: float, line: str
+) -> None:
     chips.change("gpu1", reading, value)
     said = chips.memory_said()
     assert said.outcome == "fail"
@@ -457,7 +514,9 @@ def test_memory_outside_a_limit_fails(chips: Machine, reading: str, value: float
     assert len(said.message.splitlines()) == 1
 
 
-def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_them(chips: Machine) -> None:
+def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_them(
+    chips: Machine,
+) -> None:
     word = {"address": 4096, "expected": "0" * 16, "got": f"{32:016x}", "xor": f"{32:016x}"}
     chips.wrong["gpu1"] = [
         {
@@ -475,7 +534,9 @@ def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_the
 
 
 def test_a_memory_test_that_died_is_an_error_and_the_others_stay(chips: Machine) -> None:
-    chips.died["gpu2"] = LoadFailed("the load vram ended with exit code 1", ({"component": "gpu0", "check": "vram"},))
+    chips.died["gpu2"] = LoadFailed(
+        "the load vram ended with exit code 1", ({"component": "gpu0", "check": "vram"},)
+    )
     said = chips.memory_said()
     assert (said.outcome, said.message) == ("error", "gpu2: the load vram ended with exit code 1")
     assert said.measured("vram_miscompares") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 1.0}

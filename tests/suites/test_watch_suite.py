@@ -77,7 +77,9 @@ def write(folder: Path, name: str, records: list[tuple[float, Body]]) -> Path:
     """A segment whose records have these times."""
     lines = [msgspec.json.encode(SegmentHead(VERSION, name, BOOT, 1))]
     for number, (moment, body) in enumerate(records):
-        lines.append(msgspec.json.encode(SegmentLine(number, moment, "2026-01-01T00:00:00.000Z", body)))
+        lines.append(
+            msgspec.json.encode(SegmentLine(number, moment, "2026-01-01T00:00:00.000Z", body))
+        )
     path = folder / name
     path.write_bytes(b"\n".join(lines) + b"\n")
     return path
@@ -90,7 +92,10 @@ def sound_sample(number: int, moment: float) -> Sample:
 
 
 def samples(
-    *changes: Change, until: float = END + 5, pause: tuple[float, float] = (0.0, 0.0), period: float = 0.2
+    *changes: Change,
+    until: float = END + 5,
+    pause: tuple[float, float] = (0.0, 0.0),
+    period: float = 0.2,
 ) -> list[tuple[float, Body]]:
     """The telemetry of a GPU for each change; None takes a reading away. The last of them is not sampled within `pause`."""
     found: list[tuple[float, Body]] = []
@@ -104,7 +109,11 @@ def samples(
             if change is unchanged:
                 found.append((moment, sound_sample(number, moment)))
                 continue
-            values = {name: value for name, value in {**healthy(moment), **change(moment)}.items() if value is not None}
+            values = {
+                name: value
+                for name, value in {**healthy(moment), **change(moment)}.items()
+                if value is not None
+            }
             found.append((moment, Sample(values, component=f"gpu{number}")))
     raise AssertionError
 
@@ -142,7 +151,9 @@ def known(records: list[tuple[float, Body]]) -> Mapping[str, GpuHistory]:
         assert isinstance(body, Sample)
         by.setdefault(str(body.component), []).append((moment, body))
     healthy = by.get("gpu0") == samples(unchanged)
-    found = histories(entries([one for gpu, own in by.items() if not healthy or gpu != "gpu0" for one in own]))
+    found = histories(
+        entries([one for gpu, own in by.items() if not healthy or gpu != "gpu0" for one in own])
+    )
     return {gpu: sound() if healthy and gpu == "gpu0" else found[gpu] for gpu in by}
 
 
@@ -188,7 +199,9 @@ class Watch:
         return self.ask("heat", samples(*changes), work_spans=WORK)
 
     def settings(self, change: Change) -> Said:
-        return self.ask("settings", samples(unchanged, change), load_spans=SPANS, say=self.notes.append)
+        return self.ask(
+            "settings", samples(unchanged, change), load_spans=SPANS, say=self.notes.append
+        )
 
 
 @pytest.fixture
@@ -200,7 +213,9 @@ def see() -> Watch:
 
 
 def test_a_gpu_without_telemetry_is_an_error(see: Watch) -> None:
-    with pytest.raises(watch.WatchLost, match=r"^gpu1: no telemetry was recorded: journal\.jsonl says why"):
+    with pytest.raises(
+        watch.WatchLost, match=r"^gpu1: no telemetry was recorded: journal\.jsonl says why"
+    ):
         see.watched(samples(unchanged))
     with pytest.raises(watch.WatchLost, match=r"^gpu0, gpu1: no telemetry"):
         see.watched([])
@@ -224,7 +239,9 @@ def test_a_machine_that_was_watched(see: Watch) -> None:
         ((140.1, 999.0), None),
     ],
 )
-def test_a_gap_is_an_error_where_loads_ran(see: Watch, pause: tuple[float, float], told: str | None) -> None:
+def test_a_gap_is_an_error_where_loads_ran(
+    see: Watch, pause: tuple[float, float], told: str | None
+) -> None:
     said = see.ask("sampled", samples(unchanged, unchanged, pause=pause), load_spans=SPANS)
     assert said.outcome == ("error" if told else "pass")
     assert said.message.startswith(told or "")
@@ -246,10 +263,16 @@ def test_a_watch_that_is_slow_is_an_error(see: Watch) -> None:
         (30, None),  # two samples missed now and then
     ],
 )
-def test_a_watch_that_often_falls_behind_under_load_is_an_error(see: Watch, every: int, told: str | None) -> None:
+def test_a_watch_that_often_falls_behind_under_load_is_an_error(
+    see: Watch, every: int, told: str | None
+) -> None:
     """The usual step and the longest gap are in order all the while."""
     found = samples(unchanged, unchanged)
-    records = [one for number, one in enumerate(found) if number % 2 == 0 or number // 2 % every not in (0, 1)]
+    records = [
+        one
+        for number, one in enumerate(found)
+        if number % 2 == 0 or number // 2 % every not in (0, 1)
+    ]
     said = see.ask("sampled", records, load_spans=SPANS)
     assert said.outcome == ("error" if told else "pass")
     assert said.message.startswith(told or "")
@@ -322,7 +345,9 @@ def test_all_reasons_at_once(see: Watch) -> None:
         ("power_brake_s", "gpu_power_brake"),
     ],
 )
-def test_what_falls_between_two_samples_is_in_the_drivers_sum(see: Watch, counter: str, measurement: str) -> None:
+def test_what_falls_between_two_samples_is_in_the_drivers_sum(
+    see: Watch, counter: str, measurement: str
+) -> None:
     said = see.throttling(at(120.0, 999.0, **{counter: 5.05}))
     assert said.outcome == "fail"
     assert said.message.startswith(f"{measurement} on gpu1: measured 0.05 s, limit <= 0 s")
@@ -330,7 +355,10 @@ def test_what_falls_between_two_samples_is_in_the_drivers_sum(see: Watch, counte
 
 def test_the_larger_of_flag_and_sum_counts(see: Watch) -> None:
     both = see.throttling(
-        lambda moment: {"reason_hw_thermal": float(moment >= 144.0), "hw_thermal_s": max(5.0, moment - 135)}
+        lambda moment: {
+            "reason_hw_thermal": float(moment >= 144.0),
+            "hw_thermal_s": max(5.0, moment - 135),
+        }
     )
     assert both.measured("gpu_hw_thermal_slowdown")["gpu1"] == pytest.approx(5.0)
     capped = see.throttling(at(120.0, 999.0, power_cap_s=17.0))
@@ -341,9 +369,7 @@ def test_the_larger_of_flag_and_sum_counts(see: Watch) -> None:
 def test_a_sum_that_was_reset_is_an_error_and_flags_stay_evidence(see: Watch) -> None:
     reset = see.throttling(at(120.0, 999.0, hw_thermal_s=0.0, reason_hw_power_brake=1.0))
     assert reset.outcome == "error"
-    told = (
-        "hw_thermal_s of gpu1 fell: the counter was reset, so its growth is not known: look for NVRM lines in `dmesg`"
-    )
+    told = "hw_thermal_s of gpu1 fell: the counter was reset, so its growth is not known: look for NVRM lines in `dmesg`"
     assert reset.message.startswith(told)
     assert reset.measured("gpu_power_brake")["gpu1"] == pytest.approx(25.0, abs=0.3)
 
@@ -376,12 +402,18 @@ def test_reasons_that_fell_silent_are_an_error(see: Watch) -> None:
             at(120.0, 120.3, temperature_margin_c=0.0),
             "gpu_temperature_margin on gpu1: measured 0 degC, limit >= 1 degC",
         ),
-        (at(120.0, 120.3, temperature_margin_c=-3.0), "gpu_temperature_margin on gpu1: measured -3 degC"),
+        (
+            at(120.0, 120.3, temperature_margin_c=-3.0),
+            "gpu_temperature_margin on gpu1: measured -3 degC",
+        ),
         (
             at(120.0, 120.3, memory_temperature_c=96.0),
             "gpu_memory_temperature on gpu1: measured 96 degC, limit <= 95 degC",
         ),
-        (at(120.0, 120.3, temperature_c=99.0, power_w=700.0), None),  # recorded, and judged by the margin
+        (
+            at(120.0, 120.3, temperature_c=99.0, power_w=700.0),
+            None,
+        ),  # recorded, and judged by the margin
     ],
 )
 def test_heat(see: Watch, change: Change, told: str | None) -> None:
@@ -396,7 +428,12 @@ def test_heat(see: Watch, change: Change, told: str | None) -> None:
 def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
     names = ("temperature_margin_c", "temperature_c", "memory_temperature_c", "power_w")
     said = see.heat(unchanged, always(**dict.fromkeys(names)))
-    measurements = ("gpu_temperature_margin", "gpu_temperature", "gpu_memory_temperature", "gpu_power")
+    measurements = (
+        "gpu_temperature_margin",
+        "gpu_temperature",
+        "gpu_memory_temperature",
+        "gpu_power",
+    )
     assert said.skipped() == {(measurement, "gpu1") for measurement in measurements}
     reasons = [body.reason for body in said.written if isinstance(body, Skipped)]
     assert reasons[0] == "the driver does not tell how near it is to its thermal limit: update it"
@@ -404,7 +441,9 @@ def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
 
 
 def test_a_sensor_that_fell_silent_is_an_error_and_others_stay(see: Watch) -> None:
-    said = see.heat(at(120.0, 121.0, temperature_margin_c=0.0), at(125.0, 999.0, temperature_margin_c=None))
+    said = see.heat(
+        at(120.0, 121.0, temperature_margin_c=0.0), at(125.0, 999.0, temperature_margin_c=None)
+    )
     assert said.outcome == "error"
     assert "temperature_margin_c of gpu1 fell silent" in said.message
     assert said.measured("gpu_temperature_margin") == {"gpu0": 0.0}
@@ -412,7 +451,9 @@ def test_a_sensor_that_fell_silent_is_an_error_and_others_stay(see: Watch) -> No
 
 def energy(share: float) -> Change:
     """An energy counter that goes by this share of the power, 440 W from BEGIN to END."""
-    return lambda moment: {"energy_j": 5000.0 + share * 439.9 * min(max(moment - BEGIN, 0.0), END - BEGIN)}
+    return lambda moment: {
+        "energy_j": 5000.0 + share * 439.9 * min(max(moment - BEGIN, 0.0), END - BEGIN)
+    }
 
 
 @pytest.mark.parametrize(
@@ -427,8 +468,14 @@ def energy(share: float) -> Change:
         (at(116.0, 126.6, power_w=440.0), "it stood at 440 W for 10 s under load"),
         (at(116.0, 125.6, power_w=440.0), None),
         (always(power_w=None), None),  # skipped, which is another matter
-        (lambda moment: {"power_w": 21.5 + round(moment * 5) % 3 / 10, "power_limit_w": 450.0}, "in full use"),
-        (lambda moment: {"power_w": 91.0 + round(moment * 5) % 3 / 10, "power_limit_w": 450.0}, None),
+        (
+            lambda moment: {"power_w": 21.5 + round(moment * 5) % 3 / 10, "power_limit_w": 450.0},
+            "in full use",
+        ),
+        (
+            lambda moment: {"power_w": 91.0 + round(moment * 5) % 3 / 10, "power_limit_w": 450.0},
+            None,
+        ),
     ],
     ids=[
         "agrees",
@@ -444,12 +491,16 @@ def energy(share: float) -> Change:
         "low",
     ],
 )
-def test_a_power_that_cannot_be_is_not_measured(see: Watch, change: Change, told: str | None) -> None:
+def test_a_power_that_cannot_be_is_not_measured(
+    see: Watch, change: Change, told: str | None
+) -> None:
     said = see.heat(unchanged, change)
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
     assert said.message.startswith("the power of gpu1 was not measured" if told else "")
-    assert ("gpu1" in said.measured("gpu_power")) == (told is None and change(120.0).get("power_w", 1.0) is not None)
+    assert ("gpu1" in said.measured("gpu_power")) == (
+        told is None and change(120.0).get("power_w", 1.0) is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -463,7 +514,9 @@ def test_a_power_that_cannot_be_is_not_measured(see: Watch, change: Change, told
         ("power_w", 0.0, "gpu_power"),
     ],
 )
-def test_what_no_sensor_can_mean_is_not_measured(see: Watch, reading: str, value: float, measurement: str) -> None:
+def test_what_no_sensor_can_mean_is_not_measured(
+    see: Watch, reading: str, value: float, measurement: str
+) -> None:
     said = see.heat(unchanged, always(**{reading: value}))
     assert said.skipped() == {(measurement, "gpu1")}
     (reason,) = [body.reason for body in said.written if isinstance(body, Skipped)]
@@ -490,16 +543,28 @@ def test_what_no_sensor_can_mean_is_not_measured(see: Watch, reading: str, value
             lambda moment: {"power_limit_w": 450.0 if 125.0 < moment < 126.0 else 300.0},
             "from 300 W to 450 W 25 s after",
         ),
-        (lambda moment: {"ecc_enabled": float(moment < 120.0)}, "gpu1: ECC changed from on to off 20 s after"),
-        (lambda moment: {"mig_enabled": float(moment > 120.0)}, "gpu1: MIG mode changed from off to on"),
+        (
+            lambda moment: {"ecc_enabled": float(moment < 120.0)},
+            "gpu1: ECC changed from on to off 20 s after",
+        ),
+        (
+            lambda moment: {"mig_enabled": float(moment > 120.0)},
+            "gpu1: MIG mode changed from off to on",
+        ),
         (
             at(120.0, 999.0, reason_clocks_setting=1.0),
             "somebody set (reason clocks-setting), 20 s after the watch began",
         ),
-        (at(120.0, 999.0, reason_display_clocks=1.0), "display's settings (reason display-clocks), 20 s after"),
+        (
+            at(120.0, 999.0, reason_display_clocks=1.0),
+            "display's settings (reason display-clocks), 20 s after",
+        ),
         (at(120.0, 120.3, reason_clocks_setting=1.0), None),  # two samples, while the clocks ramp
         (at(120.0, 120.5, reason_clocks_setting=1.0), "reason clocks-setting"),
-        (at(140.0, 999.0, reason_clocks_setting=1.0), None),  # idle again: it holds nothing back that counts
+        (
+            at(140.0, 999.0, reason_clocks_setting=1.0),
+            None,
+        ),  # idle again: it holds nothing back that counts
     ],
     ids=[
         "nothing",
@@ -519,7 +584,10 @@ def test_settings(see: Watch, change: Change, told: str | None) -> None:
     said = see.settings(change)
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
-    assert said.measured("gpu_settings_unchanged") == {"gpu0": 1.0, **({} if told else {"gpu1": 1.0})}
+    assert said.measured("gpu_settings_unchanged") == {
+        "gpu0": 1.0,
+        **({} if told else {"gpu1": 1.0}),
+    }
     assert see.notes == []
 
 
@@ -532,7 +600,9 @@ def test_what_was_set_from_the_start_is_a_note(see: Watch) -> None:
 
 def test_a_card_whose_application_clock_is_its_own_is_held_by_it_at_any_time(see: Watch) -> None:
     change = at(125.0, 999.0, reason_clocks_setting=1.0)
-    said = see.settings(lambda moment: {"application_clock_mhz": 585.0, "sm_clock_mhz": 1590.0, **change(moment)})
+    said = see.settings(
+        lambda moment: {"application_clock_mhz": 585.0, "sm_clock_mhz": 1590.0, **change(moment)}
+    )
     assert said.outcome == "pass"
 
 
@@ -540,15 +610,20 @@ def test_a_card_whose_application_clock_is_its_own_is_held_by_it_at_any_time(see
 
 
 @pytest.mark.parametrize(
-    "reading", ["temperature_c", "power_w", "ecc_uncorrected", "power_limit_w", "reason_hw_slowdown"]
+    "reading",
+    ["temperature_c", "power_w", "ecc_uncorrected", "power_limit_w", "reason_hw_slowdown"],
 )
 def test_a_reading_that_is_gone_in_the_last_seconds_is_an_error(see: Watch, reading: str) -> None:
     gone = at(142.0, 999.0, **{reading: None})
     said = see.ask(
-        "sampled", samples(unchanged, lambda moment: {"power_limit_w": 450.0, **gone(moment)}), load_spans=SPANS
+        "sampled",
+        samples(unchanged, lambda moment: {"power_limit_w": 450.0, **gone(moment)}),
+        load_spans=SPANS,
     )
     assert said.outcome == "error"
-    assert said.message.startswith(f"{reading} of gpu1 vanished: the last 3.2 s of the watch did not tell it any more")
+    assert said.message.startswith(
+        f"{reading} of gpu1 vanished: the last 3.2 s of the watch did not tell it any more"
+    )
     absent = see.ask("sampled", samples(unchanged, always(**{reading: None})), load_spans=SPANS)
     assert absent.outcome == "pass"
 
@@ -575,7 +650,9 @@ def test_one_sample_of_a_slowdown_at_the_edge_of_a_load_is_no_broken_machine(
     assert said.measured("gpu_hw_slowdown")["gpu1"] == pytest.approx(seconds, abs=1e-6)
     if not seconds:
         notes = [body.note for body in said.written if isinstance(body, Measured) and body.note]
-        assert any("not counted: one sample or less at the edge of a load" in note for note in notes)
+        assert any(
+            "not counted: one sample or less at the edge of a load" in note for note in notes
+        )
 
 
 @pytest.mark.parametrize(
@@ -594,7 +671,10 @@ def test_many_lone_samples_count_like_any_other(see: Watch) -> None:
         turn = round((moment - BEGIN) * 5)
         if not BEGIN <= moment < END:
             return {}
-        return {"utilisation": float(turn // 10 % 2), "reason_hw_slowdown": float(turn % 20 == 10 and turn < 90)}
+        return {
+            "utilisation": float(turn // 10 % 2),
+            "reason_hw_slowdown": float(turn % 20 == 10 and turn < 90),
+        }
 
     assert see.throttling(change).measured("gpu_hw_slowdown")["gpu1"] == pytest.approx(0.8)
 
@@ -608,7 +688,10 @@ def test_many_lone_samples_count_like_any_other(see: Watch) -> None:
         (unchanged, None),
         (at(100.0, 109.9, link_width=4.0), None),  # low only when idle
         (at(140.0, 999.0, link_width=4.0), None),
-        (at(110.0, 111.9, link_gen=1.0, link_width=1.0), None),  # it trains up in the first two seconds
+        (
+            at(110.0, 111.9, link_gen=1.0, link_width=1.0),
+            None,
+        ),  # it trains up in the first two seconds
         (at(110.0, 112.3, link_gen=1.0), "gpu_link_gen on gpu1: measured 1, limit >= 4"),
         (at(120.0, 120.1, link_gen=3.0), "gpu_link_gen on gpu1: measured 3, limit >= 4"),
         (always(link_gen=3.0), "gpu_link_gen on gpu1: measured 3, limit >= 4"),
@@ -621,7 +704,10 @@ def test_the_link_under_load(see: Watch, change: Change, told: str | None) -> No
     said = see.ask("pcie_link", samples(unchanged, change))
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
-    assert (said.measured("gpu_link_gen")["gpu0"], said.measured("gpu_link_width")["gpu0"]) == (4.0, 16.0)
+    assert (said.measured("gpu_link_gen")["gpu0"], said.measured("gpu_link_width")["gpu0"]) == (
+        4.0,
+        16.0,
+    )
 
 
 def test_a_gpu_that_never_was_busy_proves_nothing_of_its_link(see: Watch) -> None:
@@ -646,12 +732,21 @@ def test_a_link_that_nobody_tells_is_skipped(see: Watch) -> None:
     [
         (unchanged, None),
         (always(ecc_uncorrected=3.0), None),  # from before the run: another check
-        (at(120.0, 999.0, ecc_uncorrected=1.0), "gpu_ecc_uncorrected_new on gpu1: measured 1, limit <= 0"),
-        (at(144.9, 999.0, ecc_uncorrected=2.0), "gpu_ecc_uncorrected_new on gpu1: measured 2, limit <= 0"),
+        (
+            at(120.0, 999.0, ecc_uncorrected=1.0),
+            "gpu_ecc_uncorrected_new on gpu1: measured 1, limit <= 0",
+        ),
+        (
+            at(144.9, 999.0, ecc_uncorrected=2.0),
+            "gpu_ecc_uncorrected_new on gpu1: measured 2, limit <= 0",
+        ),
         (at(120.0, 999.0, ecc_corrected=900.0), None),
         (at(120.0, 999.0, remap_pending=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),
         (at(120.0, 999.0, remap_failed=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),
-        (at(120.0, 999.0, remapped_corrected=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),
+        (
+            at(120.0, 999.0, remapped_corrected=1.0),
+            "gpu_remapped_new on gpu1: measured 1, limit <= 0",
+        ),
         (
             at(120.0, 999.0, remapped_uncorrected=2.0, remap_pending=1.0),
             "gpu_remapped_new on gpu1: measured 3, limit <= 0",
@@ -661,9 +756,18 @@ def test_a_link_that_nobody_tells_is_skipped(see: Watch) -> None:
         (at(120.0, 999.0, retired_pending=1.0), "gpu_retired_new on gpu1: measured 1, limit <= 0"),
         (at(120.0, 999.0, pcie_replays=80.0), None),
         (at(120.0, 999.0, pcie_replays=81.0), "gpu_pcie_replays on gpu1: measured 81, limit <= 80"),
-        (at(120.0, 999.0, nvlink_recoveries=1.0), "gpu_nvlink_recoveries on gpu1: measured 1, limit <= 0"),
-        (at(120.0, 999.0, nvlink_replays=101.0), "gpu_nvlink_replays on gpu1: measured 101, limit <= 100"),
-        (at(120.0, 999.0, nvlink_crc_errors=101.0), "gpu_nvlink_crc_errors on gpu1: measured 101, limit <= 100"),
+        (
+            at(120.0, 999.0, nvlink_recoveries=1.0),
+            "gpu_nvlink_recoveries on gpu1: measured 1, limit <= 0",
+        ),
+        (
+            at(120.0, 999.0, nvlink_replays=101.0),
+            "gpu_nvlink_replays on gpu1: measured 101, limit <= 100",
+        ),
+        (
+            at(120.0, 999.0, nvlink_crc_errors=101.0),
+            "gpu_nvlink_crc_errors on gpu1: measured 101, limit <= 100",
+        ),
     ],
 )
 def test_counters(see: Watch, change: Change, told: str | None) -> None:
@@ -676,7 +780,9 @@ def test_counters(see: Watch, change: Change, told: str | None) -> None:
 
 def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watch) -> None:
     reset = at(120.0, 999.0, ecc_uncorrected=0.0, remap_pending=1.0)
-    said = see.ask("counters", samples(unchanged, lambda moment: {"ecc_uncorrected": 7.0, **reset(moment)}))
+    said = see.ask(
+        "counters", samples(unchanged, lambda moment: {"ecc_uncorrected": 7.0, **reset(moment)})
+    )
     assert said.outcome == "error"
     told = "ecc_uncorrected of gpu1 fell: the counter was reset, so its growth is not known: look for NVRM lines"
     assert said.message.startswith(told)
@@ -694,7 +800,10 @@ def test_a_card_without_counters_owes_none(tmp_path: Path) -> None:
     bare = always(**dict.fromkeys(COUNTED))
     path = write(tmp_path, GPU_TELEMETRY, samples(unchanged, bare))
     watched = {
-        gpu: history for gpu, history in zip(gpus(seen), histories(read_segment(path).entries).values(), strict=True)
+        gpu: history
+        for gpu, history in zip(
+            gpus(seen), histories(read_segment(path).entries).values(), strict=True
+        )
     }
     made = planned(seen, ("gpu0", "gpu1"), ("watch.counters",), "d")
     said = ask(made, "watch.counters", watch.test_counters, watched=watched)
@@ -716,7 +825,14 @@ def session_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     return made
 
 
-ALL = ("watch.sampled", "watch.throttling", "watch.settings", "watch.heat", "watch.pcie_link", "watch.counters")
+ALL = (
+    "watch.sampled",
+    "watch.throttling",
+    "watch.settings",
+    "watch.heat",
+    "watch.pcie_link",
+    "watch.counters",
+)
 
 
 def test_a_session_over_healthy_telemetry(session_box: Box) -> None:
@@ -727,7 +843,9 @@ def test_a_session_over_healthy_telemetry(session_box: Box) -> None:
 
 def test_a_session_over_a_gpu_that_throttles_and_one_that_was_lost(session_box: Box) -> None:
     brake = at(120.0, 121.0, reason_hw_power_brake=1.0)
-    write(session_box.product.run_dir, GPU_TELEMETRY, samples(brake, unchanged, pause=(118.0, 999.0)))
+    write(
+        session_box.product.run_dir, GPU_TELEMETRY, samples(brake, unchanged, pause=(118.0, 999.0))
+    )
     found = session_box.run("watch.sampled", "watch.throttling", name="host-after")
     assert found == {"watch.sampled": "error", "watch.throttling": "fail"}
     assert "gpu1 for 22.2 s" in session_box.ended()[0].message

@@ -72,14 +72,17 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = (
         ),
     }
     | dict.fromkeys(
-        ("cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "burn", "vram"), (r'^\{"(?:note|progress)": ',)
+        ("cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "burn", "vram"),
+        (r'^\{"(?:note|progress)": ',),
     )
 )
 
 # Lines whose loss takes readings with it and alters none: what is absent is unset, and fails where it is due.
 LOST: dict[str, tuple[str, ...]] = {
     # Each is printed by some versions, or where the driver tells it; two devices that differ in them are refused.
-    "deviceQuery": (r"^(?:CUDA Driver Version|GPU (?:Max )?Clock|Memory Clock|Memory Bus|L2 Cache|Device has ECC)",),
+    "deviceQuery": (
+        r"^(?:CUDA Driver Version|GPU (?:Max )?Clock|Memory Clock|Memory Bus|L2 Cache|Device has ECC)",
+    ),
     # A run of --csv or of several runs has no head that says what will come.
     "bandwidthTest": (r"^bandwidthTest-[HD]2[HD]", r"CUDA Bandwidth Test\] - Starting"),
     # What a disk does not offer is absent; the critical warning says by itself when the spare runs out.
@@ -120,7 +123,12 @@ ALTERED: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("stress-ng", r"untrustworthy: (0)", _COUNT[:2], False),
     ("stress-ng", r"passed: (\d+)", ("0", "63", "9" * 400), False),
     ("stress-ng", r"\] (successful) run", ("unsuccessful",), False),
-    ("stress-ng", r"run completed in (\S+)", ("0.10s", "nans", "infs", "-3.00s", "1e999s", "1,5s"), False),
+    (
+        "stress-ng",
+        r"run completed in (\S+)",
+        ("0.10s", "nans", "infs", "-3.00s", "1e999s", "1,5s"),
+        False,
+    ),
     ("stress-ng", r"\] (?:cpu|matrix|vm) +(\d+) ", ("0", *_BAD), False),
     ("stress-ng", r"\] (?:cpu|matrix|vm) +\d+ +(\d+\.\d+)", ("0.00", *_BAD), False),
     ("stressapptest", r"with (0) hardware incidents", _COUNT, False),
@@ -143,32 +151,56 @@ ALTERED: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("p2pBandwidthLatencyTest", r"D\\D     0     1\s+0\s+1\s+([01])", ("2", "-1", "nan"), False),
     ("nvbandwidth", r"\n +0 +(\d+\.\d\d)", ("0.00", "1.00", *_BAD), False),
     ("nvbandwidth", r"SUM \w+ (\d+\.\d\d)", ("0.00", "1.00", *_BAD), False),
-    ("nvbandwidth", r'"sum" : (\d+\.?\d*)', ("0", "1.5", "NaN", "Infinity", "1e999", "true", '"x"'), False),
+    (
+        "nvbandwidth",
+        r'"sum" : (\d+\.?\d*)',
+        ("0", "1.5", "NaN", "Infinity", "1e999", "true", '"x"'),
+        False,
+    ),
     ("nvbandwidth", r'"status" : "(Passed)"', ("Failed", "Error", "", "Running"), False),
     ("nvbandwidth", r'\[\s*"(\d+\.\d+)"', ("0", "1", "nan", "inf", "1e999", "-1", "1,5"), False),
     ("topo-m", r"GPU0\s+X\s+(\w+)", ("N/A", "NV0", "NV-1", "ERR", "OK", "PIX"), False),
     ("topo-p2p", r"\tX\t(\w+)", ("U", "ERR", "NV4"), False),
     ("topo-p2p", r"\tX\t(OK)", ("DR",), True),
     ("smartctl", r'"passed": (true)', ("false", '"yes"', "1"), False),
-    ("smartctl", r'"(?:critical_warning|media_errors)": (0)', ("1", "4", "-1", "NaN", "1e999", "null", '"0"'), False),
+    (
+        "smartctl",
+        r'"(?:critical_warning|media_errors)": (0)',
+        ("1", "4", "-1", "NaN", "1e999", "null", '"0"'),
+        False,
+    ),
     ("smartctl", r'"exit_status": (0)', ("1", "2", "4", "64", "-1", "null"), False),
     ("smartctl", r'"available_spare": (100)', ("9", "-1", "NaN"), False),
-    ("smartctl", r'(?:Pending_Sector|Offline_Uncorrectable)"[^}]*"string": "(0)', ("1", "12", "-1", "nan"), False),
+    (
+        "smartctl",
+        r'(?:Pending_Sector|Offline_Uncorrectable)"[^}]*"string": "(0)',
+        ("1", "12", "-1", "nan"),
+        False,
+    ),
     ("smartctl", r'"when_failed": "()"', ("now",), False),
     ("dmidecode", r"Number Of Devices: (\d)", ("3", "-1", "nan", ""), False),
     ("dmidecode", r"Size: (64 GB)", ("-64 GB", "nan GB", "64", "64,5 GB"), False),
     ("dmidecode", r"Size: (64 GB)", ("No Module Installed", "32 GB", "0 GB", "Unknown"), True),
     ("dmidecode", r"Speed: (4800 MT/s)", ("-1 MT/s", "nan MT/s", "4,8 GT/s"), False),
     ("dmidecode", r"Speed: (4800 MT/s)", ("3600 MT/s", "Unknown"), True),
-    *((load, r'"value": ([\d.]+)', _FLOAT, False) for load in ("cpu_gemm", "gpu_copy", "gpu_gemm", "burn", "vram")),
-    *((load, r'"value": (0.0)', ("1", "12", "-1"), True) for load in ("cpu_gemm", "gpu_copy", "gpu_gemm")),
+    *(
+        (load, r'"value": ([\d.]+)', _FLOAT, False)
+        for load in ("cpu_gemm", "gpu_copy", "gpu_gemm", "burn", "vram")
+    ),
+    *(
+        (load, r'"value": (0.0)', ("1", "12", "-1"), True)
+        for load in ("cpu_gemm", "gpu_copy", "gpu_gemm")
+    ),
     *((load, r'miscompares"[^}]*"value": (0.0)', ("1", "12"), True) for load in ("burn", "vram")),
     *((load, r'"value": ([\d.]+)', ("-1",), False) for load in ("burn", "vram")),
     *(
         (load, r'"readings": (\d+)', ("0", "1", "99", "-1", "null", "1e999"), False)
         for load in ("cpu_gemm", "gpu_gemm", "burn")
     ),
-    *((load, r'"seconds": ([\d.]+)', ("1", "0", "NaN", "null"), False) for load in ("cpu_gemm", "gpu_copy", "vram")),
+    *(
+        (load, r'"seconds": ([\d.]+)', ("1", "0", "NaN", "null"), False)
+        for load in ("cpu_gemm", "gpu_copy", "vram")
+    ),
     ("memory_bandwidth", r'"value": ([\d.]+)', _FLOAT, False),
     ("burn", r'"laps": (2)', ("1", "3", "0", "-1", "true", "2.5", "9" * 18), False),
     ("burn", r'"(0123456789abcdef)"', ("nan", "0123456789ABCDEF", ""), False),

@@ -17,11 +17,17 @@ def _again(piece: str, before: str = "", after: str = "") -> Build:
 
 def _numbered(piece: str, before: str = "", after: str = "") -> Build:
     """The same with a number in each piece, at `{}`."""
-    return lambda size: before + "".join(piece.format(index) for index in range(size // len(piece))) + after
+    return lambda size: (
+        before + "".join(piece.format(index) for index in range(size // len(piece))) + after
+    )
 
 
 # Of the loads, whose lines one reader takes, the one with the most to check.
-ANY = tuple(tool for tool in READ if tool not in {"cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "vram"})
+ANY = tuple(
+    tool
+    for tool in READ
+    if tool not in {"cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "vram"}
+)
 _FIRST = {tool: next(one.text for one in HEALTHY if one.tool == tool) for tool in READ}
 _HELLO = {"dtypes": ["f64", "f8"], "seconds": 8.0, "peers": 1, "uuid": "GPU-1", "library": "cuBLAS"}
 _SMART = '{"smartctl": {"exit_status": 0, "messages": '
@@ -45,14 +51,18 @@ def _square(size: int) -> str:
 
 def _laps(_: int) -> str:
     """A burn that says it made very many laps."""
-    return next(one.text for one in HEALTHY if one.tool == "burn").replace('"laps": 2', '"laps": 999999999999')
+    return next(one.text for one in HEALTHY if one.tool == "burn").replace(
+        '"laps": 2', '"laps": 999999999999'
+    )
 
 
 # By tool and name: what makes the text of a size. The size is the name's of SIZE, else 100,000 letters: enough for what is done to each
 # letter again for each letter; what is done to each line again for each line needs more of them.
 HOSTILE: dict[tuple[str, str], Build] = {
     **{(tool, "one long word"): _again("x", _FIRST[tool] + "\n") for tool in ANY},
-    **{(tool, "one long line"): _again("x 0 -1 1.5 {} : / ( ", _FIRST[tool] + "\n") for tool in ANY},
+    **{
+        (tool, "one long line"): _again("x 0 -1 1.5 {} : / ( ", _FIRST[tool] + "\n") for tool in ANY
+    },
     **{(tool, "blanks"): _again(" ", _FIRST[tool] + "a", "b") for tool in ANY},
     **{(tool, "lines of nothing"): _again("\n", _FIRST[tool]) for tool in ANY},
     **{(tool, "itself again"): _again(_FIRST[tool]) for tool in ANY},
@@ -65,7 +75,10 @@ HOSTILE: dict[tuple[str, str], Build] = {
     ("deviceQuery", "beginnings of errors"): _again("CUDA error at x "),
     ("bandwidthTest", "beginnings of errors"): _again("CUDA error : ("),
     ("p2pBandwidthLatencyTest", "one group"): lambda _: (
-        "P2P Cliques:\n[" + " ".join(map(str, range(10_000))) + "]\n" + _FIRST["p2pBandwidthLatencyTest"]
+        "P2P Cliques:\n["
+        + " ".join(map(str, range(10_000)))
+        + "]\n"
+        + _FIRST["p2pBandwidthLatencyTest"]
     ),
     ("nvbandwidth", "testcases"): _numbered("Running a{}.\n"),
     ("nvbandwidth", "matrices"): _numbered(
@@ -75,14 +88,20 @@ HOSTILE: dict[tuple[str, str], Build] = {
     ("topo-p2p", "square"): lambda size: _square(size).replace("SYS", "OK"),
     ("kernel-log", "stamps of one line"): _again("[1.0] "),
     ("kernel-log", "Xids"): _again("Xid (1 "),
-    ("kernel-log", "Xid 154"): _again("recovery action changed from ", "[1.0] NVRM: Xid (PCI:0000:01:00): 154, "),
+    ("kernel-log", "Xid 154"): _again(
+        "recovery action changed from ", "[1.0] NVRM: Xid (PCI:0000:01:00): 154, "
+    ),
     ("kernel-log", "bit of AER"): lambda size: (
-        "[1.0] pci 0000:00:01.0: aer_status: 0x1\n[1.0] pci 0000:00:01.0:    [ 1] a" + " " * size + "b"
+        "[1.0] pci 0000:00:01.0: aer_status: 0x1\n[1.0] pci 0000:00:01.0:    [ 1] a"
+        + " " * size
+        + "b"
     ),
     ("kernel-log", "logged"): _again("mce: ", "[1.0] "),
     ("kernel-log", "status"): _again("CPU:1 MC1_STATUS[", "[1.0] [Hardware Error]: "),
     ("kernel-log", "labels"): _again(" on a", "[1.0] EDAC MC0: 1 CE x"),
-    ("kernel-log", "repeated"): _numbered("Jan 12 08:14:02 n kernel: message repeated 999 times: [ x{}]\n"),
+    ("kernel-log", "repeated"): _numbered(
+        "Jan 12 08:14:02 n kernel: message repeated 999 times: [ x{}]\n"
+    ),
     ("kernel-log", "notices"): _again("[1.0] mce: Machine check events logged\n"),
     ("kernel-log", "lost"): _numbered(
         "[{}.0] NVRM: GPU is at NV_ERR_GPU_IS_LOST\n[1.0] NVRM: Xid (PCI:01:00): 79, x\n"
@@ -95,7 +114,9 @@ HOSTILE: dict[tuple[str, str], Build] = {
         for index in range(size // 96)
     ),
     ("kernel-log", "deep in the second"): lambda size: '{"MESSAGE": "x"}\n' + "[" * size,
-    ("smartctl", "messages"): lambda size: _SMART + json.dumps([{"string": "x"}] * (size // 16)) + "}}",
+    ("smartctl", "messages"): lambda size: (
+        _SMART + json.dumps([{"string": "x"}] * (size // 16)) + "}}"
+    ),
     ("dmidecode", "name of blanks"): lambda size: _DIMM + "A" + " " * size + "!\n",
     ("dmidecode", "one line"): lambda size: "x" * size + "\n" + _SLOT,
     ("dmidecode", "one name"): _again(_SLOT),

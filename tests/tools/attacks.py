@@ -58,13 +58,17 @@ NOT_A_PASS = "no pass"
 Read = Callable[[str], object]
 
 
-def _tool(parse: Callable[[str], ToolOutput], more: Callable[[str], object] = lambda _: None) -> Read:
+def _tool(
+    parse: Callable[[str], ToolOutput], more: Callable[[str], object] = lambda _: None
+) -> Read:
     def worth(text: str) -> object:
         try:
             output = parse(text)
             if output.outcome != "pass":
                 return NOT_A_PASS
-            found = {reading.name: (reading.unit, dict(reading.values)) for reading in output.readings}
+            found = {
+                reading.name: (reading.unit, dict(reading.values)) for reading in output.readings
+            }
             return found, [dict(event) for event in output.events], more(text)
         except DECLARED:
             return NOT_A_PASS
@@ -79,7 +83,12 @@ def _load(parse: Callable[[ProgramResult], LoadOutput]) -> Read:
         except DECLARED:
             return NOT_A_PASS
         # The order of these lines means nothing; that of the wrong results does.
-        return frozenset(output.readings), frozenset(output.absences), frozenset(output.tables), output.miscompares
+        return (
+            frozenset(output.readings),
+            frozenset(output.absences),
+            frozenset(output.tables),
+            output.miscompares,
+        )
 
     return worth
 
@@ -115,7 +124,9 @@ READ: dict[str, Read] = {
     "memory_bandwidth": _load(lambda done: read(done, "memory_bandwidth", {"seconds": 8.0})),
     "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
     "gpu_gemm": _load(lambda done: read_gpu_gemm(done, dtypes=DTYPES, seconds=8.0)),
-    "burn": _load(lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})),
+    "burn": _load(
+        lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
+    ),
     "vram": _load(lambda done: read_vram(done, seconds=8.0, also={"uuid": "GPU-1"})),
 }
 
@@ -139,7 +150,12 @@ def _recorded() -> Iterator[Healthy]:
             yield Healthy(entry["path"], entry["tool"], (RECORDINGS / entry["path"]).read_text())
 
 
-def printed(load: str, parameters: dict[str, Any], readings: list[tuple[str, str, str, float]], **tables: Any) -> str:
+def printed(
+    load: str,
+    parameters: dict[str, Any],
+    readings: list[tuple[str, str, str, float]],
+    **tables: Any,
+) -> str:
     """A whole run of a load, as its own writer prints it; `tables` are (columns, rows) by name."""
     stream = io.StringIO()
     output = Output(stream)
@@ -154,7 +170,9 @@ def printed(load: str, parameters: dict[str, Any], readings: list[tuple[str, str
     return stream.getvalue()
 
 
-def _units(names: dict[str, str], where: str, dtypes: list[str]) -> list[tuple[str, str, str, float]]:
+def _units(
+    names: dict[str, str], where: str, dtypes: list[str]
+) -> list[tuple[str, str, str, float]]:
     """A figure of each name: 0 for what is counted, for every dtype where the name is a form."""
     every = {name.format(dtype): unit for name, unit in names.items() for dtype in dtypes}
     return [(name, unit, where, 0.0 if unit == "count" else 0.9) for name, unit in every.items()]
@@ -164,17 +182,37 @@ def _burn() -> str:
     readings = _units(BURN_READINGS, "gpu0", DTYPES) + _units(BURN_OF_GPU, "gpu0", DTYPES)
     readings += _units(BURN_OF_PEER, "gpu0->gpu1", DTYPES)
     turns = [(lap, dtype) for lap in range(2) for dtype in DTYPES]
-    laps = [(*turn, 50.0, 100, 2.0, 2.0 * place, 2.0 * place + 2.0) for place, turn in enumerate(turns)]
-    digests = [(dtype, "8192x8192x8192", "0123456789abcdef", "fedcba9876543210") for dtype in DTYPES]
-    said = {"dtypes": DTYPES, "seconds": 8.0, "peers": 1, "laps": 2, "uuid": "GPU-1", "library": "cuBLAS 12.8"}
+    laps = [
+        (*turn, 50.0, 100, 2.0, 2.0 * place, 2.0 * place + 2.0) for place, turn in enumerate(turns)
+    ]
+    digests = [
+        (dtype, "8192x8192x8192", "0123456789abcdef", "fedcba9876543210") for dtype in DTYPES
+    ]
+    said = {
+        "dtypes": DTYPES,
+        "seconds": 8.0,
+        "peers": 1,
+        "laps": 2,
+        "uuid": "GPU-1",
+        "library": "cuBLAS 12.8",
+    }
     return printed("burn", said, readings, burn_laps=(LAPS, laps), burn_digests=(DIGESTS, digests))
 
 
 def _loads() -> Iterator[Healthy]:
     cores = [("cpu_gemm", "GFLOP/s", "cpu", 900.0), ("cpu_gemm_miscompares", "count", "cpu", 0.0)]
-    yield Healthy("cpu_gemm", "cpu_gemm", printed("cpu_gemm", {"seconds": 8.0, "dtype": "float64"}, cores))
-    memory = [("memory_copy", "GB/s", "memory", 200.0), ("memory_miscompares", "count", "memory", 0.0)]
-    yield Healthy("memory_bandwidth", "memory_bandwidth", printed("memory_bandwidth", {"seconds": 8.0}, memory))
+    yield Healthy(
+        "cpu_gemm", "cpu_gemm", printed("cpu_gemm", {"seconds": 8.0, "dtype": "float64"}, cores)
+    )
+    memory = [
+        ("memory_copy", "GB/s", "memory", 200.0),
+        ("memory_miscompares", "count", "memory", 0.0),
+    ]
+    yield Healthy(
+        "memory_bandwidth",
+        "memory_bandwidth",
+        printed("memory_bandwidth", {"seconds": 8.0}, memory),
+    )
     own = {"seconds": 8.0, "uuid": "GPU-1"}
     copies = [("copy_h2d", "GB/s", "gpu0", 50.0), ("copy_h2d_miscompares", "count", "gpu0", 0.0)]
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
@@ -197,9 +235,24 @@ _NVME = {
     "media_errors": 0,
 }
 _SATA = [
-    {"id": 5, "name": "Reallocated_Sector_Ct", "when_failed": "", "raw": {"value": 0, "string": "0"}},
-    {"id": 197, "name": "Current_Pending_Sector", "when_failed": "", "raw": {"value": 0, "string": "0"}},
-    {"id": 198, "name": "Offline_Uncorrectable", "when_failed": "", "raw": {"value": 0, "string": "0"}},
+    {
+        "id": 5,
+        "name": "Reallocated_Sector_Ct",
+        "when_failed": "",
+        "raw": {"value": 0, "string": "0"},
+    },
+    {
+        "id": 197,
+        "name": "Current_Pending_Sector",
+        "when_failed": "",
+        "raw": {"value": 0, "string": "0"},
+    },
+    {
+        "id": 198,
+        "name": "Offline_Uncorrectable",
+        "when_failed": "",
+        "raw": {"value": 0, "string": "0"},
+    },
 ]
 _SMARTCTL = {"smartctl": {"version": [7, 4], "exit_status": 0}, "smart_status": {"passed": True}}
 _MODULE = """Handle 0x00{0}, DMI type 17, 84 bytes
@@ -239,7 +292,11 @@ def _hosts() -> Iterator[Healthy]:
     sata = {**_SMARTCTL, "ata_smart_attributes": {"table": _SATA}, "power_on_time": {"hours": 12}}
     yield Healthy("smartctl sata", "smartctl", json.dumps(sata, indent=2) + "\n")
     yield Healthy("dmidecode", "dmidecode", _ARRAY + _MODULE.format(11) + _MODULE.format(12))
-    yield Healthy("dmidecode of one", "dmidecode", _ARRAY.replace("Devices: 2", "Devices: 1") + _MODULE.format(11))
+    yield Healthy(
+        "dmidecode of one",
+        "dmidecode",
+        _ARRAY.replace("Devices: 2", "Devices: 1") + _MODULE.format(11),
+    )
 
 
 HEALTHY = (*_recorded(), *_loads(), *_hosts())

@@ -72,19 +72,23 @@ def test_a_very_old_version() -> None:
 
 @pytest.mark.parametrize("end", [" ", "\n"])
 def test_write_combined_memory_is_another_reading(end: str) -> None:
-    text = QUICK.replace("   Transfer Size", f" Write-Combined Memory Writes are Enabled{end}  Transfer Size")
+    text = QUICK.replace(
+        "   Transfer Size", f" Write-Combined Memory Writes are Enabled{end}  Transfer Size"
+    )
     assert bandwidth_test.parse(text).reading("bandwidth_test_h2d_wc") == {"gpu0": 26.2}
     csv = CSV.replace("H2D-Pinned", "H2D-Pinned-WriteCombined")
     assert bandwidth_test.parse(csv).reading("bandwidth_test_h2d_wc") == {"gpu2": 26.2}
 
 
 def test_pinned_and_pageable_in_two_runs() -> None:
-    output = bandwidth_test.parse(QUICK + QUICK.replace("PINNED", "PAGEABLE").replace("26.2", "11.2"))
+    output = bandwidth_test.parse(
+        QUICK + QUICK.replace("PINNED", "PAGEABLE").replace("26.2", "11.2")
+    )
     assert output.reading("bandwidth_test_h2d") == {"gpu0": 26.2}
     assert output.reading("bandwidth_test_h2d_pageable") == {"gpu0": 11.2}
-    assert bandwidth_test.parse(CSV.replace("D2H-Pinned", "D2H-Paged")).reading("bandwidth_test_d2h_pageable") == {
-        "gpu2": 26.4
-    }
+    assert bandwidth_test.parse(CSV.replace("D2H-Pinned", "D2H-Paged")).reading(
+        "bandwidth_test_d2h_pageable"
+    ) == {"gpu2": 26.4}
 
 
 def test_text_before_and_after_is_no_matter() -> None:
@@ -93,9 +97,9 @@ def test_text_before_and_after_is_no_matter() -> None:
 
 
 def test_a_pass_with_something_after_it() -> None:
-    assert bandwidth_test.parse(QUICK.replace("Result = PASS", "Result = PASS \uff08ok\uff09")) == bandwidth_test.parse(
-        QUICK
-    )
+    assert bandwidth_test.parse(
+        QUICK.replace("Result = PASS", "Result = PASS \uff08ok\uff09")
+    ) == bandwidth_test.parse(QUICK)
 
 
 def csv_row(kind: str, size: int, rate: float, unit: str = "GB") -> str:
@@ -112,12 +116,19 @@ def test_gpu0_may_be_asked_for() -> None:
 
 
 def test_the_rate_is_that_of_the_largest_size() -> None:
-    text = csv(csv_row("H2D-Pinned", 1024, 5.5), csv_row("H2D-Pinned", 4096, 25.5), csv_row("H2D-Pinned", 2048, 45.5))
+    text = csv(
+        csv_row("H2D-Pinned", 1024, 5.5),
+        csv_row("H2D-Pinned", 4096, 25.5),
+        csv_row("H2D-Pinned", 2048, 45.5),
+    )
     assert bandwidth_test.parse(text).reading("bandwidth_test_h2d") == {"gpu0": 25.5}
 
 
 def test_a_pass_names_the_gpu_and_its_rates() -> None:
-    assert bandwidth_test.parse(QUICK).reason == "gpu0 (NVIDIA L40S): h2d 26.2 GB/s, d2h 26.4 GB/s, d2d 3105 GB/s"
+    assert (
+        bandwidth_test.parse(QUICK).reason
+        == "gpu0 (NVIDIA L40S): h2d 26.2 GB/s, d2h 26.4 GB/s, d2d 3105 GB/s"
+    )
 
 
 def test_a_table_that_comes_twice_is_told() -> None:
@@ -133,7 +144,10 @@ def test_a_table_that_comes_twice_is_told() -> None:
         (QUICK.replace(" Device 0: NVIDIA L40S\n", ""), "'Device N:' is missing"),
         (QUICK.replace("   32000000\t\t\t26.2\n", ""), "h2d has no row"),
         (QUICK.replace(" PINNED Memory Transfers\n", ""), "PINNED or PAGEABLE"),
-        ("".join(QUICK.rsplit(" PINNED Memory Transfers\n", 1)), "d2d does not say PINNED or PAGEABLE"),
+        (
+            "".join(QUICK.rsplit(" PINNED Memory Transfers\n", 1)),
+            "d2d does not say PINNED or PAGEABLE",
+        ),
         (
             OLD.replace(", Paged memory", "").replace(
                 "\n Device to Device",
@@ -155,20 +169,27 @@ def test_a_table_that_comes_twice_is_told() -> None:
             "[CUDA Bandwidth Test] - Starting...\nInvalid memory mode - valid modes are pageable or pinned\nResult = FAIL\n",
             "Invalid",
         ),
-        ("[CUDA Bandwidth Test] - Starting...\n!!!!!No devices found!!!!!\nResult = FAIL\n", "no GPU"),
+        (
+            "[CUDA Bandwidth Test] - Starting...\n!!!!!No devices found!!!!!\nResult = FAIL\n",
+            "no GPU",
+        ),
         (
             "[CUDA Bandwidth Test] - Starting...\ncudaGetDeviceCount returned 802\n-> system not yet initialized\n",
             "fabric",
         ),
         (
-            QUICK.replace(" Quick Mode", "Error: device is running in <Compute Mode Prohibited>, no threads"),
+            QUICK.replace(
+                " Quick Mode", "Error: device is running in <Compute Mode Prohibited>, no threads"
+            ),
             "compute mode",
         ),
     ],
 )
 def test_error(text: str, reason: str) -> None:
     output = bandwidth_test.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
+        output.reason
+    )
 
 
 @each(
@@ -183,7 +204,10 @@ def test_error(text: str, reason: str) -> None:
         QUICK.replace(" Device 0: NVIDIA L40S\n", " Device 0: NVIDIA L40S\n" * 2),
         QUICK.replace("Result =", " Device 1: NVIDIA L40S\nResult ="),
         csv(csv_row("H2D-Pinned", 1024, 5.5), csv_row("H2D-Pinned", 2048, 5.5, "MB")),
-        csv(csv_row("H2D-Pinned", 1024, 5.5), csv_row("H2D-Pinned", 2048, 5.5).replace("= 1\n", "= 2\n")),
+        csv(
+            csv_row("H2D-Pinned", 1024, 5.5),
+            csv_row("H2D-Pinned", 2048, 5.5).replace("= 1\n", "= 2\n"),
+        ),
         QUICK.replace("26.2", "nan"),
         QUICK.replace("26.2", "26"),
         QUICK.replace("26.2", ""),
@@ -193,7 +217,10 @@ def test_error(text: str, reason: str) -> None:
         QUICK.replace(" Device to Host Bandwidth, 1 Device(s)\n", ""),
         QUICK.replace("   Transfer Size (Bytes)\tBandwidth(GB/s)\n", "", 1),
         QUICK.replace(" PINNED Memory Transfers\n", " PINNED Memory Transfers\n" * 2),
-        QUICK.replace("   Transfer Size (Bytes)\tBandwidth(GB/s)\n", "   Transfer Size (Bytes)\tBandwidth(GB/s)\n" * 2),
+        QUICK.replace(
+            "   Transfer Size (Bytes)\tBandwidth(GB/s)\n",
+            "   Transfer Size (Bytes)\tBandwidth(GB/s)\n" * 2,
+        ),
         QUICK.replace("Device to Host", "Host to Device"),
         QUICK.replace("Result = PASS", "Result = PASS\nResult = FAIL"),
         QUICK.replace("Result = PASS", "Result = PERHAPS"),
@@ -232,7 +259,12 @@ def test_a_text_cut_before_its_result_is_no_pass(text: str) -> None:
             continue
 
 
-@given(st.one_of(st.text(), st.lists(st.sampled_from((QUICK + CSV + OLD).splitlines(keepends=True))).map("".join)))
+@given(
+    st.one_of(
+        st.text(),
+        st.lists(st.sampled_from((QUICK + CSV + OLD).splitlines(keepends=True))).map("".join),
+    )
+)
 def test_nothing_makes_it_crash(text: str) -> None:
     try:
         output = bandwidth_test.parse(text)

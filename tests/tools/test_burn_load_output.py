@@ -47,7 +47,13 @@ class Said:
 
     load: str = "burn"
     parameters: dict[str, Any] = field(
-        default_factory=lambda: {**ASKED, "peers": 0, "laps": 2, "uuid": "GPU-1", "library": "cuBLAS 12.8"}
+        default_factory=lambda: {
+            **ASKED,
+            "peers": 0,
+            "laps": 2,
+            "uuid": "GPU-1",
+            "library": "cuBLAS 12.8",
+        }
     )
     readings: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
@@ -87,16 +93,28 @@ def burned(peers: int = 0) -> Said:
             (name.format(dtype), "gpu0"): (unit, 0.0 if unit == "count" else 1.0)
             for name, unit in BURN_READINGS.items()
         }
-    said.readings |= {(name, "gpu0"): (unit, 0.0 if unit == "count" else 1.0) for name, unit in BURN_OF_GPU.items()}
+    said.readings |= {
+        (name, "gpu0"): (unit, 0.0 if unit == "count" else 1.0)
+        for name, unit in BURN_OF_GPU.items()
+    }
     for peer in range(1, peers + 1):
         where = f"gpu0->gpu{peer}"
-        said.readings |= {(name, where): (unit, 0.0 if unit == "count" else 2.0) for name, unit in BURN_OF_PEER.items()}
+        said.readings |= {
+            (name, where): (unit, 0.0 if unit == "count" else 2.0)
+            for name, unit in BURN_OF_PEER.items()
+        }
     said.parameters["peers"] = peers
     turns = [(lap, d) for lap in range(2) for d in ASKED["dtypes"]]
-    laps = [(*turn, 50.0, 100, 3.9, 900.0 + 4 * place, 904.0 + 4 * place) for place, turn in enumerate(turns)]
+    laps = [
+        (*turn, 50.0, 100, 3.9, 900.0 + 4 * place, 904.0 + 4 * place)
+        for place, turn in enumerate(turns)
+    ]
     said.tables["burn_laps"] = LAPS, laps
     shapes = ("8192x8192x8192", "16384x8192x4096")
-    said.tables["burn_digests"] = DIGESTS, [(d, shape, A, B) for d in ASKED["dtypes"] for shape in shapes]
+    said.tables["burn_digests"] = (
+        DIGESTS,
+        [(d, shape, A, B) for d in ASKED["dtypes"] for shape in shapes],
+    )
     return said
 
 
@@ -116,7 +134,12 @@ def test_the_command_line_is_what_the_burn_reads() -> None:
     assert argv[:3] == ("python3", "-m", "acceptance.loads.burn.load")
     options = burn_load.arguments().parse_args(argv[3:])
     assert [dtype.short for dtype in options.dtypes] == ["f64", "bf16"]
-    assert (options.seconds, options.peers, options.inject, options.plain) == (240.0, 3, "bit", False)
+    assert (options.seconds, options.peers, options.inject, options.plain) == (
+        240.0,
+        3,
+        "bit",
+        False,
+    )
     options = burn_load.arguments().parse_args(burn_argv("python3", dtypes=["i8"], seconds=0.5)[3:])
     assert (options.seconds, options.peers, options.inject) == (0.5, 0, None)
 
@@ -155,7 +178,11 @@ def test_a_format_may_be_absent_whole() -> None:
     said = burned()
     said.lack("f8")
     output = read_burn(said.done(), **ASKED, also=OWN)
-    assert {absence.name for absence in output.absences} == {"burn_f8", "burn_f8_kept", "burn_f8_miscompares"}
+    assert {absence.name for absence in output.absences} == {
+        "burn_f8",
+        "burn_f8_kept",
+        "burn_f8_miscompares",
+    }
     assert {dtype for dtype, _ in digests(output)} == {"f64"}
 
 
@@ -238,7 +265,9 @@ def no_rows_of_f8(said: Said) -> None:
 
 
 def turns_without_seconds(said: Said) -> None:
-    said.tables["burn_laps"][1][:] = [(*row[:4], "long", *row[5:]) for row in said.tables["burn_laps"][1]]
+    said.tables["burn_laps"][1][:] = [
+        (*row[:4], "long", *row[5:]) for row in said.tables["burn_laps"][1]
+    ]
 
 
 def gone(table: str) -> Change:
@@ -255,26 +284,44 @@ BURN_TROUBLES: list[tuple[Change, str]] = [
     (without("burn_copied"), "did not measure burn_copied"),
     (without("burn_copy_miscompares"), "did not measure burn_copy_miscompares"),
     (without("burn_peer_copied", "gpu0->gpu1"), "did not measure burn_peer_copied of gpu0->gpu1"),
-    (without("burn_peer_miscompares", "gpu0->gpu1"), "did not measure burn_peer_miscompares of gpu0->gpu1"),
+    (
+        without("burn_peer_miscompares", "gpu0->gpu1"),
+        "did not measure burn_peer_miscompares of gpu0->gpu1",
+    ),
     (told("burn_i8", "TFLOP/s", 1.0), "measured what it was not asked for: burn_i8"),
     (told("burn_f64_plain", "TFLOP/s", 1.0), "measured what it was not asked for: burn_f64_plain"),
     (told("burn_f64", "TFLOP/s", 1.0, "gpu1"), "measured what it was not asked for: burn_f64"),
-    (told("burn_peer_copied", "GiB", 1.0, "gpu0->gpu2"), "measured what it was not asked for: burn_peer_copied"),
+    (
+        told("burn_peer_copied", "GiB", 1.0, "gpu0->gpu2"),
+        "measured what it was not asked for: burn_peer_copied",
+    ),
     (lambda said: said.absent.append(("burn_i8", "gpu0")), "not asked for: burn_i8"),
     (told("burn_f64", "GFLOP/s", 1.0), "measured burn_f64 as 1 GFLOP/s, and TFLOP/s are due"),
     (told("burn_f64_miscompares", "count", -1.0), "measured burn_f64_miscompares as -1 count"),
     (gone("burn_laps"), "printed no table burn_laps"),
     (gone("burn_digests"), "printed no table burn_digests"),
     (no_rows_of_f8, "its table burn_laps differs in f8"),
-    (spoilt_table("burn_laps", 1, 5, 903.9), "tells of f8 in lap 0.0 from 903.9 to 908.0 s, after 904.0 s"),
+    (
+        spoilt_table("burn_laps", 1, 5, 903.9),
+        "tells of f8 in lap 0.0 from 903.9 to 908.0 s, after 904.0 s",
+    ),
     (spoilt_table("burn_laps", 1, 6, 904.0), "tells of f8 in lap 0.0 from 904.0 to 904.0 s"),
     (spoilt_table("burn_laps", 0, 5, "then"), "tells of f64 in lap 0.0 from then to 904.0 s"),
     (spoilt_table("burn_laps", 0, 6, "now"), "tells of f64 in lap 0.0 from 900.0 to now s"),
     (spoilt_table("burn_digests", 0, 0, "i8"), "its table burn_digests differs in i8"),
-    (spoilt_table("burn_digests", 0, 2, "none"), "no digest of f64 8192x8192x8192 that can be used: none"),
+    (
+        spoilt_table("burn_digests", 0, 2, "none"),
+        "no digest of f64 8192x8192x8192 that can be used: none",
+    ),
     (spoilt_table("burn_digests", 0, 3, A.upper()), "no digest of f64"),
-    (spoilt_table("burn_digests", 0, 3, 7.0), "no digest of f64 8192x8192x8192 that can be used: 0123456789abcdef, 7"),
-    (spoilt_table("burn_digests", 0, 1, "16384x8192x4096"), "no digest of f64 16384x8192x4096 that can be used"),
+    (
+        spoilt_table("burn_digests", 0, 3, 7.0),
+        "no digest of f64 8192x8192x8192 that can be used: 0123456789abcdef, 7",
+    ),
+    (
+        spoilt_table("burn_digests", 0, 1, "16384x8192x4096"),
+        "no digest of f64 16384x8192x4096 that can be used",
+    ),
     (spoilt_table("burn_laps", 0, 0, "first"), "tells of 3 turns, which are not those"),
     (turns_without_seconds, "worked for 0.0 s of the 8 s that it was to"),
     (with_parameter("laps", 1), "told of 1 laps, and at least 2 are due"),
@@ -306,7 +353,9 @@ def test_anything_less_of_a_burn_is_a_failed_load(change: Change, trouble: str) 
 def test_a_table_with_other_columns_is_a_failed_load() -> None:
     said = burned()
     said.tables["burn_laps"] = LAPS[:4], [row[:4] for row in said.tables["burn_laps"][1]]
-    with pytest.raises(LoadFailed, match="printed lap, format, TFLOP/s, products as the table burn_laps"):
+    with pytest.raises(
+        LoadFailed, match="printed lap, format, TFLOP/s, products as the table burn_laps"
+    ):
         read_burn(said.done(), **ASKED, also=OWN)
 
 
@@ -328,7 +377,10 @@ VRAM_TROUBLES: list[tuple[Change, str]] = [
     (gone("vram_passes"), "printed no table vram_passes"),
     (spoilt_table("vram_passes", 1, 1, 0), "made no pass of the pattern walking_bits"),
     (spoilt_table("vram_passes", 1, 1, "all"), "no pass of the pattern walking_bits"),
-    (spoilt_table("vram_passes", 1, 3, 2), "found words of the pattern walking_bits wrong and counted none"),
+    (
+        spoilt_table("vram_passes", 1, 3, 2),
+        "found words of the pattern walking_bits wrong and counted none",
+    ),
     (with_parameter("seconds", 1.0), "ran with seconds"),
     (with_parameter("uuid", "GPU-2"), "ran with uuid"),
     (with_parameter("inject", "stuck"), "a fault injected on purpose"),
@@ -355,12 +407,16 @@ def test_turns_that_are_missing_doubled_or_too_short_prove_nothing() -> None:
             read_burn(said.done(), **ASKED, also=OWN)
         return str(caught.value)
 
-    assert "tells of 3 turns, which are not those of 2 formats in 2 laps" in read(lambda rows: rows[:-1])
+    assert "tells of 3 turns, which are not those of 2 formats in 2 laps" in read(
+        lambda rows: rows[:-1]
+    )
     short = read(lambda rows: [(*row[:4], 0.5, *row[5:]) for row in rows])
     assert "worked for 2.0 s of the 8 s that it was to" in short
     other = burned()
     other.parameters["laps"] = 3
-    with pytest.raises(LoadFailed, match="tells of 4 turns, which are not those of 2 formats in 3 laps"):
+    with pytest.raises(
+        LoadFailed, match="tells of 4 turns, which are not those of 2 formats in 3 laps"
+    ):
         read_burn(other.done(), **ASKED, also=OWN)
 
 
@@ -373,7 +429,9 @@ def test_of_many_turns_the_first_and_the_last_are_looked_at() -> None:
     said.parameters["laps"] = 1000
     columns = said.tables["burn_laps"][0]
     turns = [(float(lap), dtype) for lap in range(1000) for dtype in ASKED["dtypes"]]
-    every = [(*turn, 50.0, 8.0, 0.004, 10.0 + place, 10.5 + place) for place, turn in enumerate(turns)]
+    every = [
+        (*turn, 50.0, 8.0, 0.004, 10.0 + place, 10.5 + place) for place, turn in enumerate(turns)
+    ]
     said.tables["burn_laps"] = (columns, every[:250] + every[-250:])
     assert read_burn(said.done(), **ASKED, also=OWN).load == "burn"
     said.tables["burn_laps"] = (columns, every[:500])

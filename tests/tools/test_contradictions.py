@@ -50,16 +50,32 @@ def test_a_cuda_error_beside_a_healthy_text(name: str, parse: Callable[[str], To
 @each(
     "old, new, why",
     [
-        ("GPU-00000001-0000-4000-8000-000000000001", "GPU-00000000-0000-4000-8000-000000000000", "names .* twice"),
-        ("Burning for 60 seconds.", "Burning for 60 seconds.\nBurning for 30 seconds.", "burned for 60 and for 30 s"),
-        ("(23801 MB available", "(1024 MB available", "device 0 has 24217 MB of memory, 1024 MB of it available"),
+        (
+            "GPU-00000001-0000-4000-8000-000000000001",
+            "GPU-00000000-0000-4000-8000-000000000000",
+            "names .* twice",
+        ),
+        (
+            "Burning for 60 seconds.",
+            "Burning for 60 seconds.\nBurning for 30 seconds.",
+            "burned for 60 and for 30 s",
+        ),
+        (
+            "(23801 MB available",
+            "(1024 MB available",
+            "device 0 has 24217 MB of memory, 1024 MB of it available",
+        ),
         ("with 24214 MB of memory", "with 12288 MB of memory", "which cannot be"),
         (
             "(23759 MB available, using 2560 MB of it), using FLOATS, using Tensor Cores",
             "(23759 MB available, using 2560 MB of it), using FLOATS",
             "some of its devices work in mode",
         ),
-        ("FLOATS, using Tensor Cores", "DOUBLES", "uses DOUBLES and a result has the 268435456 bytes of FLOATS"),
+        (
+            "FLOATS, using Tensor Cores",
+            "DOUBLES",
+            "uses DOUBLES and a result has the 268435456 bytes of FLOATS",
+        ),
     ],
 )
 def test_gpu_burn(old: str, new: str, why: str) -> None:
@@ -96,7 +112,9 @@ def test_device_query_of_two_drivers() -> None:
     (driver,) = {device.driver_version for device in device_query.devices(text)}
     changed = text.replace(f"CUDA Driver Version = {driver}", "CUDA Driver Version = 11.8")
     assert changed != text
-    with pytest.raises(UnreadableOutput, match=f"the driver is for CUDA {driver}, and the last line 11.8"):
+    with pytest.raises(
+        UnreadableOutput, match=f"the driver is for CUDA {driver}, and the last line 11.8"
+    ):
         device_query.parse(changed)
 
 
@@ -113,7 +131,12 @@ def extremes(**figures: object) -> str:
 def test_nvbandwidth_extremes_of_its_own_cells() -> None:
     document = json.loads(JSON)
     ((_, said),) = document.items()
-    cells = [float(one) for row in said["testcases"][0]["bandwidth_matrix"] for one in row if one != "N/A"]
+    cells = [
+        float(one)
+        for row in said["testcases"][0]["bandwidth_matrix"]
+        for one in row
+        if one != "N/A"
+    ]
     good = {"min": min(cells), "max": max(cells), "average": sum(cells) / len(cells)}
     assert nvbandwidth.parse(extremes(**good)).outcome == "pass"
     for key in good:
@@ -135,7 +158,9 @@ def burn_text(*steps: tuple[float, int, float]) -> str:
         f"{percent:.1f}%  proc'd: {products} ({rate:.0f} Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 0   temps: 47 C - 46 C "
         for percent, products, rate in steps
     ]
-    return "\n".join([*head, "\r".join(shown), "\nTested 2 GPUs:", "\tGPU 0: OK", "\tGPU 1: OK", ""])
+    return "\n".join(
+        [*head, "\r".join(shown), "\nTested 2 GPUs:", "\tGPU 0: OK", "\tGPU 1: OK", ""]
+    )
 
 
 @each(
@@ -143,7 +168,10 @@ def burn_text(*steps: tuple[float, int, float]) -> str:
     [
         ([(50.0, 227, 50000.0), (100.0, 454, 50000.0)], None),
         ([(100.0, 454, 50000.0)], None),
-        ([(50.0, 227, 91000.0), (100.0, 454, 91000.0)], "454 products take 5.5 s, and the progress shows 10.0 s"),
+        (
+            [(50.0, 227, 91000.0), (100.0, 454, 91000.0)],
+            "454 products take 5.5 s, and the progress shows 10.0 s",
+        ),
         ([(100.0, 4540, 50000.0)], "4540 products take 99.9 s"),
         (
             [
@@ -157,12 +185,18 @@ def burn_text(*steps: tuple[float, int, float]) -> str:
         ),
     ],
 )
-def test_the_rate_of_gpu_burn_and_its_products(steps: list[tuple[float, int, float]], why: str | None) -> None:
+def test_the_rate_of_gpu_burn_and_its_products(
+    steps: list[tuple[float, int, float]], why: str | None
+) -> None:
     found = gpu_burn.mismatch(burn_text(*steps), mode="float", seconds=10, memory_mb=512)
     assert (found is None) == (why is None)
     assert (why or "") in (found or "")
 
 
 def test_gpu_burn_beside_a_gpu_that_is_lost() -> None:
-    for said in ("CUDA error: GPU is lost", "cudaErrorNvlinkUncorrectable", "GPU has fallen off the bus: CUDA error"):
+    for said in (
+        "CUDA error: GPU is lost",
+        "cudaErrorNvlinkUncorrectable",
+        "GPU has fallen off the bus: CUDA error",
+    ):
         assert gpu_burn.parse(f"{recording(H200_BURN)}\n{said}\n").outcome == "fail", said

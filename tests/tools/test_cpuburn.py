@@ -43,4 +43,6 @@ def test_argv_refuses(binary: str, threads: int) -> None:
 def test_judge(binary: str, returncode: int, timed_out: bool, outcome: str, words: str) -> None:
     output = cpuburn.judge(binary, returncode=returncode, timed_out=timed_out, seconds=12.5)
     assert (output.outcome, words in output.reason) == (outcome, True), output.reason
-    assert [dict(reading.values) for reading in output.readings] == ([{"cpu": 12.5}] if outcome == "pass" else [])
+    assert [dict(reading.values) for reading in output.readings] == (
+        [{"cpu": 12.5}] if outcome == "pass" else []
+    )

@@ -8,7 +8,11 @@ from acceptance.tools import cuda_error
 @each(
     "line, cure, hardware",
     [
-        ("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)", "GPU grant", False),
+        (
+            "[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)",
+            "GPU grant",
+            False,
+        ),
         (
             "Cuda failure a.cu:7: 'CUDA driver version is insufficient for CUDA runtime version'",
             "install a newer driver",
@@ -16,15 +20,27 @@ from acceptance.tools import cuda_error
         ),
         ("[CUDA_ERROR_SYSTEM_NOT_READY] system not yet initialized", "fabricmanager", False),
         ("NVML_ERROR: [Driver/library version mismatch] in expression nvmlInit()", "reboot", False),
-        ("  Cuda failure a.cu:7: 'no kernel image is available for execution on the device'", "architecture", False),
+        (
+            "  Cuda failure a.cu:7: 'no kernel image is available for execution on the device'",
+            "architecture",
+            False,
+        ),
         (
             'CUDA error at a.cu:7 code=2(cudaErrorMemoryAllocation) "cudaMalloc()"',
             "end the processes that nvidia-smi lists",
             False,
         ),
-        ("Cuda failure a.cu:7: 'all CUDA-capable devices are busy or unavailable'", "compute mode", False),
+        (
+            "Cuda failure a.cu:7: 'all CUDA-capable devices are busy or unavailable'",
+            "compute mode",
+            False,
+        ),
         ("[cudaErrorLaunchFailure] unspecified launch failure in expression x", "xid", False),
-        ("[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression x", "", True),
+        (
+            "[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression x",
+            "",
+            True,
+        ),
         ("Cuda failure a.cu:7: 'uncorrectable ECC error encountered'", "", True),
         ("NVML_ERROR: [GPU is lost] in expression x", "", True),
         ("[CUDA_ERROR_NVLINK_UNCORRECTABLE] uncorrectable NVLink error detected", "", True),
@@ -43,13 +59,18 @@ def test_died(line: str, cure: str, hardware: bool) -> None:
 
 
 def test_a_fault_of_the_hardware_comes_first() -> None:
-    trouble = cuda_error.crash_reason(["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"])
+    trouble = cuda_error.crash_reason(
+        ["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"]
+    )
     assert trouble is not None
     assert trouble.hardware
 
 
 def test_a_run_that_lives() -> None:
-    assert cuda_error.crash_reason(["Running host_to_device_memcpy_ce.", "The process Killed nothing"]) is None
+    assert (
+        cuda_error.crash_reason(["Running host_to_device_memcpy_ce.", "The process Killed nothing"])
+        is None
+    )
 
 
 def test_not_started() -> None:

@@ -11,9 +11,21 @@ from acceptance.tools import cuda_error
 @each(
     "text, code, words",
     [
-        ("cudaGetDeviceCount returned 802\n-> system not yet initialized", 802, "system not yet initialized"),
-        ("cudaGetDeviceCount returned 802\n\n-> system not yet initialized", 802, "system not yet initialized"),
-        ("cudaGetDeviceCount returned 100 -> no CUDA-capable device", 100, "no CUDA-capable device"),
+        (
+            "cudaGetDeviceCount returned 802\n-> system not yet initialized",
+            802,
+            "system not yet initialized",
+        ),
+        (
+            "cudaGetDeviceCount returned 802\n\n-> system not yet initialized",
+            802,
+            "system not yet initialized",
+        ),
+        (
+            "cudaGetDeviceCount returned 100 -> no CUDA-capable device",
+            100,
+            "no CUDA-capable device",
+        ),
         ("cudaGetDeviceProperties returned 101", 101, None),
         ("cudaGetDeviceCount returned 35\nResult = FAIL", 35, None),
         (
@@ -22,7 +34,11 @@ from acceptance.tools import cuda_error
             "cudaErrorDevicesUnavailable",
         ),
         ('CUDA error at a.cu:1 code=46() "f()"\n-> of another message', 46, None),
-        ("a.cu(12) : getLastCudaError() CUDA error : Kernel failed : (719) unspecified.", 719, "unspecified"),
+        (
+            "a.cu(12) : getLastCudaError() CUDA error : Kernel failed : (719) unspecified.",
+            719,
+            "unspecified",
+        ),
         ("a.cu(12) : cudaSafeCall() Runtime API error 38: no device.", 38, "no device"),
         (
             "There are no available device(s) that support CUDA",
@@ -41,13 +57,18 @@ def test_forms(text: str, code: int, words: str | None) -> None:
     assert cuda_error.find_code(text.split("\n")) == cuda_error.CudaError(code, words)
 
 
-@each("text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"])
+@each(
+    "text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"]
+)
 def test_no_error(text: str) -> None:
     assert cuda_error.find_code(text.split("\n")) is None
 
 
 def test_a_proven_fault_counts_before_an_earlier_error() -> None:
-    lines = ["cudaGetDeviceCount returned 999", 'CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable) "f()"']
+    lines = [
+        "cudaGetDeviceCount returned 999",
+        'CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable) "f()"',
+    ]
     error = cuda_error.find_code(lines)
     assert error is not None
     assert (error.code, error.hardware) == (214, True)
@@ -90,6 +111,8 @@ def test_nothing_makes_it_crash(lines: list[str]) -> None:
 @pytest.mark.parametrize("begin", ["CUDA error at x ", "CUDA error : ("])
 def test_a_line_of_nothing_but_beginnings_takes_no_time(begin: str) -> None:
     assert cuda_error.find_code([begin * 20_000]) is None
-    found = cuda_error.find_code([begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"])
+    found = cuda_error.find_code(
+        [begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"]
+    )
     assert found is not None
     assert found.hardware

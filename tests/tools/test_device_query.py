@@ -53,8 +53,14 @@ def test_a_very_old_version() -> None:
     text = (
         OLD.replace("Detected 1", "Found 1")
         .replace(") Multiprocessors, (", ") Multiprocessors x (")
-        .replace("GPU Clock rate:                                745 MHz (0.74 GHz)", "GPU Clock Speed:    0.74 GHz")
-        .replace("Device has ECC support:                        Enabled", "Device has ECC support enabled:   No")
+        .replace(
+            "GPU Clock rate:                                745 MHz (0.74 GHz)",
+            "GPU Clock Speed:    0.74 GHz",
+        )
+        .replace(
+            "Device has ECC support:                        Enabled",
+            "Device has ECC support enabled:   No",
+        )
         .replace("Result = PASS", "[deviceQuery] test results...\nPASSED")
     )
     (gpu,) = device_query.devices(text)
@@ -69,7 +75,9 @@ def test_what_is_guessed_or_unknown_is_absent() -> None:
 def test_numbers_at_their_bounds() -> None:
     (gpu,) = device_query.devices(OLD.replace("130 / 0", "255 / 31"))
     assert gpu.pci_address == "ff:1f.0"
-    first, _ = device_query.devices(TWO.replace("81090 MBytes (85029158912", f"81090 MBytes ({81091 << 20}", 1))
+    first, _ = device_query.devices(
+        TWO.replace("81090 MBytes (85029158912", f"81090 MBytes ({81091 << 20}", 1)
+    )
     assert first.memory_bytes == 81091 << 20
 
 
@@ -81,14 +89,18 @@ def test_a_line_that_comes_once_and_comes_twice_is_two_runs(line: str) -> None:
 
 def test_what_no_gpu_gives_is_no_reading() -> None:
     text = "".join(
-        line for line in OLD.splitlines(keepends=True) if "Clock rate" not in line and "L2 Cache" not in line
+        line
+        for line in OLD.splitlines(keepends=True)
+        if "Clock rate" not in line and "L2 Cache" not in line
     )
     names = {reading.name for reading in device_query.parse(text).readings}
     assert names == {"device_query_count", "device_query_sm", "device_query_memory"}
 
 
 def test_cores_of_a_program_that_knows_no_number() -> None:
-    (gpu,) = device_query.devices(OLD.replace("(192) CUDA Cores/MP:     2880", "( -1) CUDA Cores/MP:     -15"))
+    (gpu,) = device_query.devices(
+        OLD.replace("(192) CUDA Cores/MP:     2880", "( -1) CUDA Cores/MP:     -15")
+    )
     assert gpu.cuda_cores is None
 
 
@@ -109,7 +121,11 @@ def test_what_a_version_does_not_print_is_none(missing: str) -> None:
         ("NumDevs = 2", "", "'NumDevs =' is missing"),
         ("Result = PASS\n", "", "'Result =' is missing"),
         ("Result = PASS", "Result = FAIL", "not why"),
-        ("  Memory Bus Width:                              5120-bit\n", "", "device 0 has no line 'bus bits'"),
+        (
+            "  Memory Bus Width:                              5120-bit\n",
+            "",
+            "device 0 has no line 'bus bits'",
+        ),
         (
             "  Total amount of global memory:                 81090 MBytes (85029158912 bytes)\n",
             "",
@@ -121,7 +137,9 @@ def test_error(old: str, new: str, reason: str) -> None:
     assert old in TWO
     text = TWO.replace(old, new, 1)
     output = device_query.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
+        output.reason
+    )
     with pytest.raises(UnreadableOutput, match="deviceQuery: "):
         device_query.devices(text)
 
@@ -140,7 +158,9 @@ def test_uncorrectable_memory_is_a_fault() -> None:
 
 
 def test_no_device_is_no_pass() -> None:
-    output = device_query.parse("Detected 0 CUDA Capable device(s)\ndeviceQuery, NumDevs = 0\nResult = PASS\n")
+    output = device_query.parse(
+        "Detected 0 CUDA Capable device(s)\ndeviceQuery, NumDevs = 0\nResult = PASS\n"
+    )
     assert (output.outcome, "no device" in output.reason) == ("error", True)
 
 
@@ -175,7 +195,9 @@ def test_unreadable(text: str) -> None:
 
 def _numbers(output: ToolOutput) -> dict[tuple[str, str], float]:
     return {
-        (reading.name, component): value for reading in output.readings for component, value in reading.values.items()
+        (reading.name, component): value
+        for reading in output.readings
+        for component, value in reading.values.items()
     }
 
 
@@ -204,7 +226,10 @@ def test_a_text_cut_before_its_result_is_no_pass() -> None:
 
 def test_weather_of_forums() -> None:
     rough = TWO.replace('Device 0: "NVIDIA H100 80GB HBM3"', "Device 0: “NVIDIA H100 80GB HBM3”")
-    rough = "\n".join("   " + " ".join(line.split()) for line in rough.split("\n")) + "\n[root@node ~]# "
+    rough = (
+        "\n".join("   " + " ".join(line.split()) for line in rough.split("\n"))
+        + "\n[root@node ~]# "
+    )
     assert device_query.parse(rough) == device_query.parse(TWO)
 
 

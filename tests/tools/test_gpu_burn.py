@@ -68,7 +68,11 @@ def outcome(text: str) -> tuple[str, str]:
     [
         ("float", None, "gpu-burn -m 4096 60"),
         ("tensor", None, "gpu-burn -tc -m 4096 60"),
-        ("double", "/usr/share/gpu-burn/compare.ptx", "gpu-burn -d -m 4096 -c /usr/share/gpu-burn/compare.ptx 60"),
+        (
+            "double",
+            "/usr/share/gpu-burn/compare.ptx",
+            "gpu-burn -d -m 4096 -c /usr/share/gpu-burn/compare.ptx 60",
+        ),
     ],
 )
 def test_argv(mode: Mode, compare: str | None, expected: str) -> None:
@@ -90,14 +94,22 @@ def test_argv(mode: Mode, compare: str | None, expected: str) -> None:
 )
 def test_argv_refuses(mode: Mode, seconds: int, memory: int, compare: str | None, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        gpu_burn.argv("gpu-burn", mode=mode, seconds=seconds, memory_mb=memory, compare_file=compare)
+        gpu_burn.argv(
+            "gpu-burn", mode=mode, seconds=seconds, memory_mb=memory, compare_file=compare
+        )
 
 
 @each(
     "mode, rate, compare_s, free, expected",
     [
         ("float", 51.1, 2.0, 140000, (92 + 2) * 256),
-        ("tensor", 350.0, 2.0, 140000, 126000),  # 636 results would be more than 0.9 of what is free
+        (
+            "tensor",
+            350.0,
+            2.0,
+            140000,
+            126000,
+        ),  # 636 results would be more than 0.9 of what is free
         ("tensor", 350.0, 0.5, 140000, (159 + 2) * 256),
         ("float", 51.1, 2.0, 1138, 1024),  # 0.9 of it is what the smallest ring takes
         ("double", 0.4, 2.0, 24000, 4 * 512),  # two results, though they take five seconds
@@ -129,7 +141,9 @@ def test_memory_refuses(rate: float, compare_s: float, free: int, why: str) -> N
     st.floats(1e-3, 1e3),
     st.integers(2300, 300000),
 )
-def test_memory_stays_within_its_bounds(mode: Mode, rate: float, compare_s: float, free: int) -> None:
+def test_memory_stays_within_its_bounds(
+    mode: Mode, rate: float, compare_s: float, free: int
+) -> None:
     memory = gpu_burn.memory_mb(mode, rate_tflops=rate, compare_s=compare_s, free_mb=free)
     assert memory <= 0.9 * free
     assert gpu_burn.argv("gpu-burn", mode=mode, seconds=1, memory_mb=memory)
@@ -149,7 +163,9 @@ def test_faulty_is_named(old: str) -> None:
     assert result == ("fail", f"FAULTY: {old.partition(':')[0]}")
 
 
-@each("shown, count", [("2", 2.0), ("7  (WARNING!)", 7.0), ("-524288000  (WARNING!)", 3770679296.0)])
+@each(
+    "shown, count", [("2", 2.0), ("7  (WARNING!)", 7.0), ("-524288000  (WARNING!)", 3770679296.0)]
+)
 def test_an_error_count_is_a_fail_whatever_the_table_says(shown: str, count: float) -> None:
     output = gpu_burn.parse(TENSOR.replace("errors: 0", f"errors: {shown}", 1))
     assert output.outcome == "fail", output.reason
@@ -163,7 +179,9 @@ def test_an_error_count_in_a_cut_text_is_a_fail() -> None:
 
 
 def test_the_oldest_versions_tell_each_wrong_result() -> None:
-    output = gpu_burn.parse(f"WE FOUND 3 FAULTY ELEMENTS from GPU 1\nWE FOUND 5 FAULTY ELEMENTS from GPU 1\n{OLDEST}")
+    output = gpu_burn.parse(
+        f"WE FOUND 3 FAULTY ELEMENTS from GPU 1\nWE FOUND 5 FAULTY ELEMENTS from GPU 1\n{OLDEST}"
+    )
     assert output.outcome == "fail"
     assert output.reading("gpu_burn_errors") == {"gpu0": 0.0, "gpu1": 5.0}
 
@@ -187,26 +205,86 @@ def test_a_dead_process_leaves_no_error_count() -> None:
             "fail",
             "the driver reports a hardware fault",
         ),
-        ("Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.", "fail", "GPU is lost"),
-        ("Failure during compute: Error in SGEMM: CUBLAS_STATUS_EXECUTION_FAILED", "error", "could not do its work"),
-        ("terminate called after throwing an instance of 'std::bad_alloc'", "error", "could not do its work"),
+        (
+            "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.",
+            "fail",
+            "GPU is lost",
+        ),
+        (
+            "Failure during compute: Error in SGEMM: CUBLAS_STATUS_EXECUTION_FAILED",
+            "error",
+            "could not do its work",
+        ),
+        (
+            "terminate called after throwing an instance of 'std::bad_alloc'",
+            "error",
+            "could not do its work",
+        ),
         ("Segmentation fault (core dumped)", "error", "could not do its work"),
-        ("  what():  Error (gpu_burn-drv.cpp:298): system not yet initialized", "error", "nvidia-fabricmanager"),
+        (
+            "  what():  Error (gpu_burn-drv.cpp:298): system not yet initialized",
+            "error",
+            "nvidia-fabricmanager",
+        ),
         ("No CUDA devices", "error", "CUDA sees no GPU"),
-        ("Couldn't init CUDA: Error (gpu_burn-drv.cpp:301): unknown error", "error", "CUDA sees no GPU"),
-        ("Couldn't init a GPU test: Low mem for result. aborting.", "error", "no room for three results"),
-        ("Couldn't init a GPU test: Error in C alloc (x:1): out of memory", "error", "allow less with -m"),
-        ("Couldn't init a GPU test: CUDA driver version is insufficient", "error", "the driver is too old"),
-        ("Couldn't init a GPU test: all CUDA-capable devices are busy or unavailable", "error", "compute mode"),
-        ("Couldn't init a GPU test: Error in couldn't find compare kernel: compare.ptx (x:1)", "error", "with -c"),
+        (
+            "Couldn't init CUDA: Error (gpu_burn-drv.cpp:301): unknown error",
+            "error",
+            "CUDA sees no GPU",
+        ),
+        (
+            "Couldn't init a GPU test: Low mem for result. aborting.",
+            "error",
+            "no room for three results",
+        ),
+        (
+            "Couldn't init a GPU test: Error in C alloc (x:1): out of memory",
+            "error",
+            "allow less with -m",
+        ),
+        (
+            "Couldn't init a GPU test: CUDA driver version is insufficient",
+            "error",
+            "the driver is too old",
+        ),
+        (
+            "Couldn't init a GPU test: all CUDA-capable devices are busy or unavailable",
+            "error",
+            "compute mode",
+        ),
+        (
+            "Couldn't init a GPU test: Error in couldn't find compare kernel: compare.ptx (x:1)",
+            "error",
+            "with -c",
+        ),
         ('Couldn\'t init a GPU test: Error in "load module": ', "error", "does not suit this GPU"),
-        ('Failure during compute: Error in "SGEMM": CUBLAS_STATUS_ARCH_MISMATCH', "error", "leave -tc out"),
-        ('Couldn\'t init a GPU test: Error in "init": CUBLAS_STATUS_NOT_INITIALIZED', "error", "could not start"),
-        ("./gpu_burn: error while loading shared libraries: libcublas.so.12", "error", "a library is missing"),
-        ("libcublas.so.13: cannot open shared object file: No such file", "error", "a library is missing"),
+        (
+            'Failure during compute: Error in "SGEMM": CUBLAS_STATUS_ARCH_MISMATCH',
+            "error",
+            "leave -tc out",
+        ),
+        (
+            'Couldn\'t init a GPU test: Error in "init": CUBLAS_STATUS_NOT_INITIALIZED',
+            "error",
+            "could not start",
+        ),
+        (
+            "./gpu_burn: error while loading shared libraries: libcublas.so.12",
+            "error",
+            "a library is missing",
+        ),
+        (
+            "libcublas.so.13: cannot open shared object file: No such file",
+            "error",
+            "a library is missing",
+        ),
         ("bash: gpu-burn: command not found", "error", "install it"),
         ("GPU Burn\nUsage: gpu-burn [OPTIONS] [TIME]", "error", "see gpu-burn -h"),
-        ("Run length not specified in the command line.  Burning for 10 secs", "error", "without the table"),
+        (
+            "Run length not specified in the command line.  Burning for 10 secs",
+            "error",
+            "without the table",
+        ),
         ("sh: nvidia-smi: not found\nBurning for 10 seconds.", "error", "put it on the PATH"),
         ("sh: nvidia-smi: not found\nSegmentation fault", "error", "put it on the PATH"),
     ],
@@ -231,7 +309,9 @@ def test_no_complaint_beside_a_pass(line: str) -> None:
 
 def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
     text = one(8, 16, 24).replace("60 C", "--")
-    output = gpu_burn.parse(f"sh: 1: nvidia-smi: not found\nCould not invoke nvidia-smi, no temps available\n{text}")
+    output = gpu_burn.parse(
+        f"sh: 1: nvidia-smi: not found\nCould not invoke nvidia-smi, no temps available\n{text}"
+    )
     assert output.outcome == "pass", output.reason
     assert "gpu_burn_temperature" not in [reading.name for reading in output.readings]
 
@@ -248,7 +328,9 @@ def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
         (TENSOR, None),
     ],
 )
-def test_who_died_while_nothing_speaks_of_hardware(text: str, died: dict[str, float] | None) -> None:
+def test_who_died_while_nothing_speaks_of_hardware(
+    text: str, died: dict[str, float] | None
+) -> None:
     output = gpu_burn.parse(text)
     assert output.outcome == ("pass" if text == TENSOR else "fail")
     assert {one.name: one.values for one in output.readings}.get("gpu_burn_died") == died
@@ -284,20 +366,35 @@ def test_dead_for_a_reason_of_set_up_is_an_error() -> None:
             "are clipped, so the error counts are not known",
         ),
         (one(24, *[32] * 9), "GPU 0 stopped comparing before half"),
-        (one(1, 2, 3, head=HEAD.replace("2560", "768").replace(" 8 it", " 1 it")), "the ring of GPU 0 holds 1 result"),
+        (
+            one(1, 2, 3, head=HEAD.replace("2560", "768").replace(" 8 it", " 1 it")),
+            "the ring of GPU 0 holds 1 result",
+        ),
         (one(8, 16, 24).replace("100.0%", "99.9%"), "the progress ends at 99.9 %"),
         (one(8, 16, 24).replace("33.3%", "77.7%"), "the progress falls"),
-        (one(8, 16, 24).replace("   errors: 0   temps: 60 C ", ""), "are clipped, so the error counts are not known"),
+        (
+            one(8, 16, 24).replace("   errors: 0   temps: 60 C ", ""),
+            "are clipped, so the error counts are not known",
+        ),
         (one(8, 16, 24).replace("Tested 1", "Tested 2"), "it speaks of 2 GPUs and lists 0"),
         (one(8, 16, 24).replace("GPU 0: OK", ""), "it speaks of 1 GPUs and lists none"),
-        (one(8, 16, 24).replace("Tested 1", "Tested 0").replace("GPU 0: OK", ""), "it speaks of 0 GPUs"),
+        (
+            one(8, 16, 24).replace("Tested 1", "Tested 0").replace("GPU 0: OK", ""),
+            "it speaks of 0 GPUs",
+        ),
         (one(8, 16, 24).replace("GPU 0: OK", "GPU 1: OK"), "lists 1"),
         (one(8, 16, 24).replace("GPU 0: OK", "GPU 0: OKAY"), "lists none"),
         (one(8, 16, 24) + "GPU 0: OK", "lists 0, 0"),
         (one(8, 16, 24) + TABLE, "comes twice"),
         (one(8, 16, 24).replace("Tested 1 GPUs:", ""), "without the table"),
-        (TENSOR.replace("Tested 2", "Tested 1").replace("\tGPU 1: OK\n", ""), "show 2 GPUs, the table 1"),
-        (TENSOR.replace(TENSOR[TENSOR.index("100.0%") :], "") + one(200, head=""), "show 1 and 2 GPUs"),
+        (
+            TENSOR.replace("Tested 2", "Tested 1").replace("\tGPU 1: OK\n", ""),
+            "show 2 GPUs, the table 1",
+        ),
+        (
+            TENSOR.replace(TENSOR[TENSOR.index("100.0%") :], "") + one(200, head=""),
+            "show 1 and 2 GPUs",
+        ),
     ],
 )
 def test_what_proves_nothing(text: str, why: str) -> None:
@@ -312,7 +409,9 @@ def test_what_proves_nothing(text: str, why: str) -> None:
         one(80),  # the terminal kept the last line only: ten rings of eight
         one(8, 16, 24, head=""),
         one(8, 16, 24).replace("100.0%", "99.9%").replace("\nTested", "\n...\nTested"),
-        one(8, 16, 24).replace("100.0%", "99.9%").replace("\nTested", "\nTerminating threads\nTested"),
+        one(8, 16, 24)
+        .replace("100.0%", "99.9%")
+        .replace("\nTested", "\nTerminating threads\nTested"),
         one(8, 16, 24).replace(" C \n", " C "),  # all lines of the progress in one
         one(8, 16, 24).replace(" C \n", "\u00b0C read[0]"),
         one(8, 16, 24).replace(" Gflop/s", "Gflop/s"),
@@ -320,7 +419,9 @@ def test_what_proves_nothing(text: str, why: str) -> None:
         one(8, 16, 24).replace("24 (52000 ", "24\n(52000 "),  # folded at the terminal's width
         one(8, 16, 24).replace("\n100.0%", "\n90.0%  proc'd: 16 (520\n100.0%"),
         one(8, 16, 24).replace("\n100.0%", "\n90.0%  proc'd: ...\n100.0%"),
-        one(8, 16, 24).replace("\n100.0%", "\n90.0%  proc'd: 16 (52000 Gflop/s)   errors: 0   te\n100.0%"),
+        one(8, 16, 24).replace(
+            "\n100.0%", "\n90.0%  proc'd: 16 (52000 Gflop/s)   errors: 0   te\n100.0%"
+        ),
         one(8, 16, 24, head=HEAD + HEAD),
     ],
 )
@@ -353,9 +454,15 @@ def test_the_ring_of_one_gpu_is_known_without_its_memory() -> None:
 def test_rings_of_two_lengths_are_told_apart_by_the_memory_used() -> None:
     shown = ((8, 8), (16, 16), (24, 24), (32, 32))
     unequal = device(0, 2560, 8) + device(1, 1536, 4)
-    assert gpu_burn.parse(two(*shown, head=unequal)).reading("gpu_burn_compares") == {"gpu0": 4.0, "gpu1": 8.0}
+    assert gpu_burn.parse(two(*shown, head=unequal)).reading("gpu_burn_compares") == {
+        "gpu0": 4.0,
+        "gpu1": 8.0,
+    }
     sizes = device(0, 2560, 8) + device(1, 3072, 4, size=536870912)
-    assert gpu_burn.parse(two(*shown, head=sizes)).reading("gpu_burn_compares") == {"gpu0": 4.0, "gpu1": 4.0}
+    assert gpu_burn.parse(two(*shown, head=sizes)).reading("gpu_burn_compares") == {
+        "gpu0": 4.0,
+        "gpu1": 4.0,
+    }
 
 
 def test_a_device_beyond_the_columns_has_no_say() -> None:
@@ -390,14 +497,19 @@ def test_nvidia_smi_is_not_missed_where_it_is_there(text: str) -> None:
 
 @pytest.mark.parametrize("after", ["", "\nsomething else\n"])
 def test_a_complaint_is_quoted_whole_and_alone(after: str) -> None:
-    assert outcome(f"Burning for 9 seconds.\nSegmentation fault{after}")[1].endswith("'Segmentation fault'")
+    assert outcome(f"Burning for 9 seconds.\nSegmentation fault{after}")[1].endswith(
+        "'Segmentation fault'"
+    )
 
 
 @pytest.mark.parametrize(
-    "shown", ["-1 (0 Gflop/s)   errors: 0  temps: 60 C", "16 (0 Gflop/s)   errors: 3  (DIED!)  temps: 60 C"]
+    "shown",
+    ["-1 (0 Gflop/s)   errors: 0  temps: 60 C", "16 (0 Gflop/s)   errors: 3  (DIED!)  temps: 60 C"],
 )
 def test_a_process_died_by_its_products_or_by_its_note(shown: str) -> None:
-    output = gpu_burn.parse(f"{one(8, 16, 24, head='').partition(TABLE)[0]}100.0%  proc'd: {shown}\n{TABLE}")
+    output = gpu_burn.parse(
+        f"{one(8, 16, 24, head='').partition(TABLE)[0]}100.0%  proc'd: {shown}\n{TABLE}"
+    )
     assert (output.outcome, "died on GPU 0" in output.reason) == ("fail", True), output.reason
     assert output.reading("gpu_burn_compares") == {"gpu0": 3.0}
 
@@ -410,7 +522,11 @@ def test_a_clipped_line_at_the_end_is_read_to_its_last_letter() -> None:
 
 
 def test_products_that_may_lack_digits_count_for_no_rate() -> None:
-    text = one(8, 16, 24).replace("66.7%", "60.0%  proc'd: 16\n66.7%").replace("8 (52000", "8 (1000", 1)
+    text = (
+        one(8, 16, 24)
+        .replace("66.7%", "60.0%  proc'd: 16\n66.7%")
+        .replace("8 (52000", "8 (1000", 1)
+    )
     assert gpu_burn.parse(text).reading("gpu_burn_rate") == {"gpu0": 52.0}
 
 
@@ -497,7 +613,9 @@ def test_a_text_cut_before_its_last_ok_is_no_pass(text: str) -> None:
 def test_some_of_the_lines_are_no_pass_without_the_needed(left_out: set[int]) -> None:
     kept = DOUBLE.splitlines()
     try:
-        output = gpu_burn.parse("\n".join(line for index, line in enumerate(kept) if index not in left_out))
+        output = gpu_burn.parse(
+            "\n".join(line for index, line in enumerate(kept) if index not in left_out)
+        )
     except UnreadableOutput:
         return
     assert output.outcome in ({"error"} if left_out & table(kept) else {"error", "pass"})

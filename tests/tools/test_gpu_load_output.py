@@ -16,11 +16,18 @@ ASKED: dict[str, Any] = {"dtypes": ["f64", "f8"], "seconds": 2.0}
 
 
 def test_the_command_line_is_what_the_load_reads() -> None:
-    argv = gpu_gemm_argv("python3", dtypes=["f64", "bf16"], seconds=6, size=4096, table=[128, 512], inject="slow")
+    argv = gpu_gemm_argv(
+        "python3", dtypes=["f64", "bf16"], seconds=6, size=4096, table=[128, 512], inject="slow"
+    )
     assert argv[:3] == ("python3", "-m", "acceptance.loads.gemm.load")
     options = arguments().parse_args(argv[3:])
     assert [dtype.short for dtype in options.dtypes] == ["f64", "bf16"]
-    assert (options.seconds, options.size, options.table, options.inject) == (6.0, 4096, (128, 512), "slow")
+    assert (options.seconds, options.size, options.table, options.inject) == (
+        6.0,
+        4096,
+        (128, 512),
+        "slow",
+    )
     options = arguments().parse_args(gpu_gemm_argv("python3", dtypes=["i8"], seconds=0.5)[3:])
     assert (options.seconds, options.size, options.table, options.inject) == (0.5, 8192, (), None)
 
@@ -29,7 +36,9 @@ def test_the_readings_are_those_that_the_load_gives() -> None:
     assert GEMM_READINGS == GEMM_NAMES
 
 
-def printed(measured: tuple[str, ...] = ("f64", "f8"), absent: tuple[str, ...] = (), **parameters: Any) -> str:
+def printed(
+    measured: tuple[str, ...] = ("f64", "f8"), absent: tuple[str, ...] = (), **parameters: Any
+) -> str:
     stream = io.StringIO()
     output = Output(stream)
     output.hello("gpu_gemm", {**ASKED, "table": [], "uuid": "GPU-1", **parameters})
@@ -45,7 +54,9 @@ def printed(measured: tuple[str, ...] = ("f64", "f8"), absent: tuple[str, ...] =
 
 
 def completed(stdout: str, seconds: float = 10.0, returncode: int = 0) -> ProgramResult:
-    return ProgramResult(("load",), returncode, stdout, "", seconds, timed_out=False, truncated=False)
+    return ProgramResult(
+        ("load",), returncode, stdout, "", seconds, timed_out=False, truncated=False
+    )
 
 
 def test_a_whole_run_is_read() -> None:
@@ -62,7 +73,10 @@ def test_a_gpu_is_the_same_with_the_drivers_prefix_and_without(uuid: str) -> Non
     read_gpu_gemm(completed(printed(uuid=uuid)), **ASKED, also={"uuid": "GPU-1a"})
 
 
-@each("told, wanted", [("GPU-1", None), (None, "GPU-1"), (None, None), ("GPU-", "GPU-"), ("", ""), (1, 1)])
+@each(
+    "told, wanted",
+    [("GPU-1", None), (None, "GPU-1"), (None, None), ("GPU-", "GPU-"), ("", ""), (1, 1)],
+)
 def test_what_names_no_gpu_is_never_the_same(told: object, wanted: object) -> None:
     with pytest.raises(LoadFailed, match="ran with uuid"):
         read_gpu_gemm(completed(printed(uuid=told)), **ASKED, also={"uuid": wanted})
@@ -70,15 +84,25 @@ def test_what_names_no_gpu_is_never_the_same(told: object, wanted: object) -> No
 
 def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
     output = read_gpu_gemm(completed(printed(("f64",), ("f8",)), 2.5), **ASKED)
-    assert {absence.name for absence in output.absences} == {"gemm_f8", "gemm_f8_short", "gemm_f8_miscompares"}
+    assert {absence.name for absence in output.absences} == {
+        "gemm_f8",
+        "gemm_f8_short",
+        "gemm_f8_miscompares",
+    }
     assert read_gpu_gemm(completed(printed((), ("f64", "f8")), 0.1), **ASKED).readings == ()
 
 
 @each(
     "what, said",
     [
-        (completed(printed(("f64",))), "neither measured f8 whole nor said that the GPU does not have it"),
-        (completed(printed(("f64", "f8", "i8"))), "measured what it was not asked for: gemm_i8, gemm_i8_miscompares"),
+        (
+            completed(printed(("f64",))),
+            "neither measured f8 whole nor said that the GPU does not have it",
+        ),
+        (
+            completed(printed(("f64", "f8", "i8"))),
+            "measured what it was not asked for: gemm_i8, gemm_i8_miscompares",
+        ),
         (completed(printed(("f64", "f8"), ("i8",))), "not asked for"),
         (completed(printed(), 3.9), "ended after 3.9 s and was to work for 4 s"),
         (completed(printed(uuid="GPU-2")), "ran with uuid = 'GPU-2', and 'GPU-1' was asked for"),
@@ -90,7 +114,9 @@ def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
         (completed(printed()[:-30]), "ended, but"),
     ],
 )
-def test_anything_less_is_a_failed_load_that_keeps_its_miscompares(what: ProgramResult, said: str) -> None:
+def test_anything_less_is_a_failed_load_that_keeps_its_miscompares(
+    what: ProgramResult, said: str
+) -> None:
     with pytest.raises(LoadFailed, match=f"(?s)^the load gpu_gemm .*{said}") as caught:
         read_gpu_gemm(what, **ASKED, also={"uuid": "GPU-1"})
     assert caught.value.miscompares == ({"component": "gpu0"},)

@@ -30,9 +30,16 @@ END = '{"end": true, "readings": 0}\n'
 
 
 def completed(
-    stdout: str, returncode: int = 0, stderr: str = "", *, timed_out: bool = False, truncated: bool = False
+    stdout: str,
+    returncode: int = 0,
+    stderr: str = "",
+    *,
+    timed_out: bool = False,
+    truncated: bool = False,
 ) -> ProgramResult:
-    return ProgramResult(("load",), returncode, stdout, stderr, 1.0, timed_out=timed_out, truncated=truncated)
+    return ProgramResult(
+        ("load",), returncode, stdout, stderr, 1.0, timed_out=timed_out, truncated=truncated
+    )
 
 
 def test_a_whole_run_is_read() -> None:
@@ -43,7 +50,9 @@ def test_a_whole_run_is_read() -> None:
 
 def test_a_cuda_error_beside_a_whole_output_is_a_failed_load() -> None:
     said = completed(HELLO + END, stderr="CUDA error: an illegal memory access was encountered\n")
-    with pytest.raises(LoadFailed, match=r"ended with exit code 0, but CUDA reported an error: .*illegal memory"):
+    with pytest.raises(
+        LoadFailed, match=r"ended with exit code 0, but CUDA reported an error: .*illegal memory"
+    ):
         read(said, "cpu_gemm", ASKED)
 
 
@@ -51,8 +60,13 @@ def test_the_model_of_the_gpu_is_compared_where_the_load_says_it() -> None:
     asked = {**ASKED, "gpu": "NVIDIA H200"}
     assert read(completed(HELLO + END), "cpu_gemm", asked).load == "cpu_gemm"
     named = HELLO.replace("1.0", '1.0, "gpu": "{}"')
-    assert read(completed(named.replace("{}", "NVIDIA H200") + END), "cpu_gemm", asked).load == "cpu_gemm"
-    with pytest.raises(LoadFailed, match="ran with gpu = 'Tesla T4', and 'NVIDIA H200' was asked for"):
+    assert (
+        read(completed(named.replace("{}", "NVIDIA H200") + END), "cpu_gemm", asked).load
+        == "cpu_gemm"
+    )
+    with pytest.raises(
+        LoadFailed, match="ran with gpu = 'Tesla T4', and 'NVIDIA H200' was asked for"
+    ):
         read(completed(named.replace("{}", "Tesla T4") + END), "cpu_gemm", asked)
 
 
@@ -68,9 +82,18 @@ def test_the_model_of_the_gpu_is_compared_where_the_load_says_it() -> None:
         (completed(""), "printed nothing.*it printed nothing"),
         (completed("rubbish\n"), "not one whole JSON object: 'rubbish'"),
         (completed(HELLO.replace("cpu_gemm", "burn") + END), "the output is that of 'burn'"),
-        (completed(HELLO.replace("1.0", "2.0") + END), "ran with seconds = 2.0, and 1.0 was asked for"),
-        (completed(HELLO.replace("1.0", '1.0, "inject": "nan"') + END), r"a fault injected on purpose \(nan\)"),
-        (dataclasses.replace(completed(HELLO + END), seconds=0.4), "ended after 0.4 s and was to work for 1 s"),
+        (
+            completed(HELLO.replace("1.0", "2.0") + END),
+            "ran with seconds = 2.0, and 1.0 was asked for",
+        ),
+        (
+            completed(HELLO.replace("1.0", '1.0, "inject": "nan"') + END),
+            r"a fault injected on purpose \(nan\)",
+        ),
+        (
+            dataclasses.replace(completed(HELLO + END), seconds=0.4),
+            "ended after 0.4 s and was to work for 1 s",
+        ),
     ],
 )
 def test_anything_less_is_a_failed_load(what: ProgramResult, said: str) -> None:
@@ -91,16 +114,28 @@ GROUPS = {"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}
 
 def test_command_lines_are_what_the_loads_read() -> None:
     assert by_group(parse_cores(cores_argument(GROUPS))) == GROUPS
-    argv = cpu_gemm_argv("python3", dtype="float32", seconds=60, groups=GROUPS, size=512, inject="slow:30")
+    argv = cpu_gemm_argv(
+        "python3", dtype="float32", seconds=60, groups=GROUPS, size=512, inject="slow:30"
+    )
     assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.gemm")
     options = gemm_arguments().parse_args(argv[3:])
-    assert (options.dtype, options.seconds, options.size, options.inject) == ("float32", 60.0, 512, "slow:30")
+    assert (options.dtype, options.seconds, options.size, options.inject) == (
+        "float32",
+        60.0,
+        512,
+        "slow:30",
+    )
     assert by_group(options.cores) == GROUPS
     argv = cpu_gemm_argv("python3", dtype="float64", seconds=0.5, groups={"all": [[0]]})
     assert argv[3:] == ("--dtype", "float64", "--seconds", "0.5", "--cores", "all=0")
 
     argv = memory_bandwidth_argv(
-        "python3", seconds=10, groups=GROUPS, llc_bytes=33554432, megabytes_per_core=500, inject="die"
+        "python3",
+        seconds=10,
+        groups=GROUPS,
+        llc_bytes=33554432,
+        megabytes_per_core=500,
+        inject="die",
     )
     assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.memory_bandwidth")
     options = memory_arguments().parse_args(argv[3:])
@@ -117,7 +152,13 @@ def test_command_lines_are_what_the_loads_read() -> None:
 def test_the_command_line_of_the_copies() -> None:
     plain = ("python3", "-m", "acceptance.loads.copy.load", "--seconds", "2.0")
     assert gpu_copy_argv("python3", seconds=2) == plain
-    assert gpu_copy_argv("python3", seconds=2, mib=64, inject="bit") == (*plain, "--mib", "64", "--inject", "bit")
+    assert gpu_copy_argv("python3", seconds=2, mib=64, inject="bit") == (
+        *plain,
+        "--mib",
+        "64",
+        "--inject",
+        "bit",
+    )
 
 
 def test_a_long_time_is_passed_on_exactly() -> None:
@@ -129,10 +170,14 @@ def test_a_real_load_is_run_and_read() -> None:
     import os
 
     cpu = min(os.sched_getaffinity(0))
-    argv = cpu_gemm_argv(sys.executable, dtype="float64", seconds=0.02, groups={"all": [[cpu]]}, size=32)
+    argv = cpu_gemm_argv(
+        sys.executable, dtype="float64", seconds=0.02, groups={"all": [[cpu]]}, size=32
+    )
     root = Path(acceptance.__file__).resolve().parent.parent
     output = read(
-        command.run(argv, deadline=Deadline.after(60), cwd=root), "cpu_gemm", {"dtype": "float64", "seconds": 0.02}
+        command.run(argv, deadline=Deadline.after(60), cwd=root),
+        "cpu_gemm",
+        {"dtype": "float64", "seconds": 0.02},
     )
     assert {reading.name for reading in output.readings} == {
         "cpu_gemm_f64",

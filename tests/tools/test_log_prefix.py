@@ -67,9 +67,9 @@ def plain(module: ModuleType, text: str) -> object:
 
 @each("kind", ["compose", "kubectl logs --prefix", "docker logs -t", "journal"])
 def test_lines_around_a_log_are_left(kind: str) -> None:
-    assert tool_lines("Attaching to burn-1\n" + logged(kind, "a\n\n  b\nc") + "burn-1 exited with code 0") == (
-        *("Attaching to burn-1", "a", "", "  b", "c", "burn-1 exited with code 0"),
-    )
+    assert tool_lines(
+        "Attaching to burn-1\n" + logged(kind, "a\n\n  b\nc") + "burn-1 exited with code 0"
+    ) == (*("Attaching to burn-1", "a", "", "  b", "c", "burn-1 exited with code 0"),)
 
 
 def test_systemd_speaks_of_a_unit_around_it() -> None:
@@ -83,7 +83,9 @@ def test_three_prefixes_at_most() -> None:
 
 
 def test_a_line_that_the_runtime_cut_is_joined() -> None:
-    cut = f"{TIME} stdout P \r10.0%  proc'd: 1\n{TIME} stdout F 00 (7 Gflop/s)\n{TIME} stdout F done"
+    cut = (
+        f"{TIME} stdout P \r10.0%  proc'd: 1\n{TIME} stdout F 00 (7 Gflop/s)\n{TIME} stdout F done"
+    )
     assert tool_lines(cut) == ("", "10.0%  proc'd: 100 (7 Gflop/s)", "done")
 
 
@@ -123,7 +125,9 @@ def test_a_fault_on_another_host_is_not_passed_over() -> None:
     clean = (RECORDINGS / "topo-m/eight_gpus_four_nics_570.txt").read_text()
     lost = (RECORDINGS / "topo-m/row_missing_570.txt").read_text()
     with pytest.raises(UnreadableOutput):
-        topo.parse(logged("srun --label", clean) + logged("srun --label", lost).replace(" 3: ", " 4: "))
+        topo.parse(
+            logged("srun --label", clean) + logged("srun --label", lost).replace(" 3: ", " 4: ")
+        )
 
 
 @given(st.lists(st.text(alphabet="ab|:#>[]0 \t\r", max_size=12), max_size=6))

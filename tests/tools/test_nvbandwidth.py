@@ -38,7 +38,11 @@ def parsed(text: str) -> ToolOutput | None:
 def host(*figures: str, name: str = "host_to_device_memcpy_ce", total: str | None = None) -> str:
     """One testcase between host and GPUs, as text."""
     columns = "".join(f"{index:10d}" for index in range(len(figures)))
-    text = f"Running {name}.\n{H2D}  {columns}\n 0" + "".join(f"{figure:>10}" for figure in figures) + "\n\n"
+    text = (
+        f"Running {name}.\n{H2D}  {columns}\n 0"
+        + "".join(f"{figure:>10}" for figure in figures)
+        + "\n\n"
+    )
     return text + (f"SUM {name} {total}\n\n" if total else "")
 
 
@@ -66,12 +70,24 @@ def test_argv() -> None:
     assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=64, samples=9) == (
         *("nvb", "-t", names[0], "-b", "64", "-i", "9", "-j"),
     )
-    assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=1, samples=1)[3:7] == ("-b", "1", "-i", "1")
+    assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=1, samples=1)[3:7] == (
+        "-b",
+        "1",
+        "-i",
+        "1",
+    )
 
 
 @each(
     "names, buffer, samples",
-    [([], 512, 3), (["-h"], 512, 3), (["a", "-h"], 512, 3), (["a b"], 512, 3), (["a"], 0, 3), (["a"], 1, 0)],
+    [
+        ([], 512, 3),
+        (["-h"], 512, 3),
+        (["a", "-h"], 512, 3),
+        (["a b"], 512, 3),
+        (["a"], 0, 3),
+        (["a"], 1, 0),
+    ],
 )
 def test_argv_refuses(names: list[str], buffer: int, samples: int) -> None:
     with pytest.raises(ValueError, match="nvbandwidth needs"):
@@ -86,15 +102,24 @@ def test_text() -> None:
     assert [name for name, unit in units.items() if unit == "ns"] == ["device_to_device_latency_sm"]
     for name in ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_local_copy"):
         assert output.reading(name).keys() == GPUS
-    for name in ("device_to_device_memcpy_read_ce", "device_to_device_latency_sm", f"{BIDIRECTIONAL}_read1"):
+    for name in (
+        "device_to_device_memcpy_read_ce",
+        "device_to_device_latency_sm",
+        f"{BIDIRECTIONAL}_read1",
+    ):
         assert output.reading(name).keys() == PAIRS
-    one, two, both = (output.reading(f"{BIDIRECTIONAL}_{part}") for part in ("read1", "read2", "total"))
+    one, two, both = (
+        output.reading(f"{BIDIRECTIONAL}_{part}") for part in ("read1", "read2", "total")
+    )
     assert all(abs(one[pair] + two[pair] - both[pair]) <= 0.02 for pair in PAIRS)
 
 
 def test_json_gives_what_the_text_gives() -> None:
     output = nvbandwidth.parse(JSON)
-    assert (output.outcome, output.reason) == ("pass", "measured 6 matrices; waived: all_to_one_write_ce")
+    assert (output.outcome, output.reason) == (
+        "pass",
+        "measured 6 matrices; waived: all_to_one_write_ce",
+    )
     text = nvbandwidth.parse(TEXT)
     for reading in output.readings:
         assert dict(reading.values) == pytest.approx(dict(text.reading(reading.name)), abs=0.006)
@@ -104,19 +129,29 @@ def test_older_text() -> None:
     """No version, no devices, no sums; a diagonal of 0.00 is what N/A is today."""
     text = f"Running device_to_device_memcpy_write_ce.\n{D2D}          0         1\n0      0.00    276.07\n1    276.36      0.00\n"
     output = nvbandwidth.parse(text + host("6.20", "12.36"))
-    assert dict(output.reading("device_to_device_memcpy_write_ce")) == {"gpu0->gpu1": 276.07, "gpu1->gpu0": 276.36}
+    assert dict(output.reading("device_to_device_memcpy_write_ce")) == {
+        "gpu0->gpu1": 276.07,
+        "gpu1->gpu0": 276.36,
+    }
     assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 6.20, "gpu1": 12.36}
 
 
 def test_the_oldest_text_calls_its_testcases_benchmarks() -> None:
     text = host("6.20", "12.36").replace("Running ", "Running benchmark ")
-    assert dict(nvbandwidth.parse(text).reading("host_to_device_memcpy_ce")) == {"gpu0": 6.20, "gpu1": 12.36}
+    assert dict(nvbandwidth.parse(text).reading("host_to_device_memcpy_ce")) == {
+        "gpu0": 6.20,
+        "gpu1": 12.36,
+    }
 
 
 def run(*devices: int, name: str, total: str = "50.00") -> str:
     """A whole run of one testcase with figures of two GPUs."""
-    shown = "".join(f"Device {index}: NVIDIA L40S (00000000:{index + 1:02x}:00)\n" for index in devices)
-    return f"nvbandwidth Version: v0.6\n\n{shown}\n" + host("20.00", "30.00", name=name, total=total)
+    shown = "".join(
+        f"Device {index}: NVIDIA L40S (00000000:{index + 1:02x}:00)\n" for index in devices
+    )
+    return f"nvbandwidth Version: v0.6\n\n{shown}\n" + host(
+        "20.00", "30.00", name=name, total=total
+    )
 
 
 def test_several_runs_of_one_machine() -> None:
@@ -132,7 +167,10 @@ def test_several_runs_of_one_machine() -> None:
 
 
 def across(*processes: int) -> str:
-    shown = "".join(f"Process {rank} (node-{rank // 2}): device {rank % 2}: NVIDIA GB200\n" for rank in processes)
+    shown = "".join(
+        f"Process {rank} (node-{rank // 2}): device {rank % 2}: NVIDIA GB200\n"
+        for rank in processes
+    )
     pairs = "multinode_device_to_device_memcpy_write_ce"
     totals = "multinode_device_to_device_all_to_one_write_sm"
     return (
@@ -157,7 +195,9 @@ def test_across_machines_rows_and_columns_are_processes() -> None:
 
 
 def test_one_to_all_has_one_row_of_gpus() -> None:
-    text = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10").replace("CPU(row)", "GPU(row)")
+    text = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10").replace(
+        "CPU(row)", "GPU(row)"
+    )
     assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {"gpu1": 43.10}
 
 
@@ -169,7 +209,9 @@ def test_parts_without_sums(kind: str, said: str) -> None:
     heads = [f"memcpy CE CPU(row) <-> GPU(column) {word} bandwidth (GB/s)\n" for word in words]
     text = f"Running {testcase}.\n" + "".join(head + table for head in heads)
     output = nvbandwidth.parse(text)
-    assert [one.name for one in output.readings] == [f"{testcase}_{part}" for part in (f"{kind}1", f"{kind}2", "total")]
+    assert [one.name for one in output.readings] == [
+        f"{testcase}_{part}" for part in (f"{kind}1", f"{kind}2", "total")
+    ]
     cut = nvbandwidth.parse(f"Running {testcase}.\n" + "".join(head + table for head in heads[:2]))
     assert (cut.outcome, "gives three matrices" in cut.reason) == ("error", True)
 
@@ -183,7 +225,9 @@ WEATHER: list[Callable[[str], str]] = [
     lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("SUM ")),
     lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("Running ")),
     lambda text: "".join(
-        line for line in text.splitlines(True) if line[:8] not in ("Device 0", "Device 1", "Device 2")
+        line
+        for line in text.splitlines(True)
+        if line[:8] not in ("Device 0", "Device 1", "Device 2")
     ),
     lambda text: text.replace(
         "\nRunning", "COEFFICIENT_OF_VARIATION x 0.01\nMIN x 0.00\n&&&& PERF x 1.0 +GB/s\n\nRunning"
@@ -204,7 +248,10 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
 @each(
     "text, reason",
     [
-        (host("55.31", "0.00"), "host_to_device_memcpy_ce of gpu1 is 0.00: nothing was copied there"),
+        (
+            host("55.31", "0.00"),
+            "host_to_device_memcpy_ce of gpu1 is 0.00: nothing was copied there",
+        ),
         (host("55.31", "-1.00"), "host_to_device_memcpy_ce of gpu1 is -1.00"),
         (host("N/A", "N/A"), "host_to_device_memcpy_ce gave no figure"),
         (host("55.31", "55.40", total="111.71"), "a figure was changed"),
@@ -214,24 +261,43 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
             GOOD.replace(" 0     55.31", " 0     55.31     55.40\n 1     55.31"),
             "has 2 rows of 2 figures where 1 belong",
         ),
-        (TEXT.replace("device_to_device_memcpy", "all_to_one"), "has 3 rows of 3 figures where 1 belong"),
-        (GOOD + "Running device_to_host_memcpy_ce.\n", "device_to_host_memcpy_ce was started and gave no result"),
+        (
+            TEXT.replace("device_to_device_memcpy", "all_to_one"),
+            "has 3 rows of 3 figures where 1 belong",
+        ),
+        (
+            GOOD + "Running device_to_host_memcpy_ce.\n",
+            "device_to_host_memcpy_ce was started and gave no result",
+        ),
         (GOOD + "Running device_to_h", "device_to_h was started and gave no result"),
         (GOOD + "ERROR: Testcase x not found!\n", "could not run: 'ERROR: Testcase x not found!'"),
         (GOOD + "Running x.\nError: something\n", "could not run: 'Error: something'"),
         ("nvbandwidth Version: v0.8\nERROR: Invalid Arguments\nnvb -q\n", "Invalid Arguments"),
         ("nvbandwidth Version: v0.8\nBuilt from Git version: v0.8\n", "no testcase was run"),
         ("Waived: \nWaived: \n", "every testcase was waived"),
-        (GOOD + "[CUDA_ERROR_ILLEGAL_ADDRESS] an illegal memory access was encountered in expression x", "it died"),
+        (
+            GOOD
+            + "[CUDA_ERROR_ILLEGAL_ADDRESS] an illegal memory access was encountered in expression x",
+            "it died",
+        ),
         (GOOD + "NVML_ERROR: [Unknown Error] in expression nvmlInit()", "it died"),
-        ("ASSERT in expression 0 == gethostname(localHostname, STRING_LENGTH - 1) in main()", "it died"),
+        (
+            "ASSERT in expression 0 == gethostname(localHostname, STRING_LENGTH - 1) in main()",
+            "it died",
+        ),
         ("bash: nvbandwidth: command not found", "it did not start"),
         (root(testcases=[]), "no testcase was run"),
         (root(testcases=None), "no testcase was run"),
         (root(version="v0.8"), "no testcase was run"),
-        (root(error="Specified list of testcase prefixes did not match any testcases"), "did not match"),
+        (
+            root(error="Specified list of testcase prefixes did not match any testcases"),
+            "did not match",
+        ),
         (document(status="Error"), "host_to_device_memcpy_ce could not run: 'Error'"),
-        (document(status="ERROR", error="Testcase not found!"), "could not run: 'ERROR: Testcase not found!'"),
+        (
+            document(status="ERROR", error="Testcase not found!"),
+            "could not run: 'ERROR: Testcase not found!'",
+        ),
         (document(error="odd"), "could not run: 'Passed: odd'"),
         (document(status="Not Found"), "could not run: 'Not Found'"),
         (document(status=""), "could not run: 'no status'"),
@@ -240,9 +306,20 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
         (document(status="Waived"), "every testcase was waived"),
         (document(sum=111.7), "a figure was changed"),
         (document(bandwidth_matrix=[["55.3123", 0]], sum=55.3123), "of gpu1 is 0.00"),
-        (document(bandwidth_matrix=[["55.3123", "N/A"], ["N/A", "55.4001"]]), "2 rows of 2 figures where 1 belong"),
-        (JSON.replace('"2: NVIDIA H200 (00000000:3a:00): (node17)"', '"2: x", "3: x"'), "lists 4 devices"),
-        (root(error="[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)"), "it died"),
+        (
+            document(bandwidth_matrix=[["55.3123", "N/A"], ["N/A", "55.4001"]]),
+            "2 rows of 2 figures where 1 belong",
+        ),
+        (
+            JSON.replace('"2: NVIDIA H200 (00000000:3a:00): (node17)"', '"2: x", "3: x"'),
+            "lists 4 devices",
+        ),
+        (
+            root(
+                error="[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)"
+            ),
+            "it died",
+        ),
     ],
 )
 def test_worthless(text: str, reason: str) -> None:
@@ -268,7 +345,13 @@ def test_what_can_be_read_beside_an_error_stays() -> None:
     ],
 )
 def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
-    for text in (line, TEXT + line, f"{line}\n{TEXT}", f"{line}\n{JSON}", JSON[:700] + f"\n{line}\n"):
+    for text in (
+        line,
+        TEXT + line,
+        f"{line}\n{TEXT}",
+        f"{line}\n{JSON}",
+        JSON[:700] + f"\n{line}\n",
+    ):
         output = nvbandwidth.parse(text)
         assert output.outcome == "fail"
         assert line.strip() in output.reason
@@ -361,15 +444,26 @@ def test_a_sum_may_differ_by_what_was_rounded(cells: list[str], total: float, ou
 
 @pytest.mark.parametrize("error", ["", 5])
 def test_an_error_without_words_is_not_quoted(error: object) -> None:
-    assert nvbandwidth.parse(document(status="Error", error=error)).reason.endswith("could not run: 'Error'")
+    assert nvbandwidth.parse(document(status="Error", error=error)).reason.endswith(
+        "could not run: 'Error'"
+    )
 
 
 @each("place", range(6))
 def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) -> None:
-    rows = [["N/A", "371.2"], ["369.2", "N/A"], ["N/A", "370.4"], ["373.1", "N/A"], ["N/A", "741.6"], ["742.3", "N/A"]]
+    rows = [
+        ["N/A", "371.2"],
+        ["369.2", "N/A"],
+        ["N/A", "370.4"],
+        ["373.1", "N/A"],
+        ["N/A", "741.6"],
+        ["742.3", "N/A"],
+    ]
 
     def outcome() -> str:
-        text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=1483.9)
+        text = document(
+            name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=1483.9
+        )
         output = parsed(text)
         return output.outcome if output else "unreadable"
 
@@ -385,7 +479,9 @@ def test_a_total_may_differ_by_what_was_rounded() -> None:
     text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=0.01)
     assert nvbandwidth.parse(text).outcome == "pass"
     large = [["N/A", "12345.6"], ["12345.6", "N/A"]] * 2 + [["N/A", "24691.3"], ["24691.3", "N/A"]]
-    text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=large, sum=49382.6)
+    text = document(
+        name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=large, sum=49382.6
+    )
     assert nvbandwidth.parse(text).outcome == "pass"
 
 
@@ -397,9 +493,16 @@ def test_json_figures_may_be_numbers() -> None:
 def test_json_of_a_bidirectional_test_with_one_matrix() -> None:
     matrix = [["N/A", "740.1"], ["741.2", "N/A"]]
     words = "memcpy CE GPU(row) <-> GPU(column){} bandwidth (GB/s) "
-    for said, name in (("", BIDIRECTIONAL), (" Total", f"{BIDIRECTIONAL}_total"), (" Read1", f"{BIDIRECTIONAL}_read1")):
+    for said, name in (
+        ("", BIDIRECTIONAL),
+        (" Total", f"{BIDIRECTIONAL}_total"),
+        (" Read1", f"{BIDIRECTIONAL}_read1"),
+    ):
         text = document(
-            name=BIDIRECTIONAL, bandwidth_description=words.format(said), bandwidth_matrix=matrix, sum=1481.3
+            name=BIDIRECTIONAL,
+            bandwidth_description=words.format(said),
+            bandwidth_matrix=matrix,
+            sum=1481.3,
         )
         assert [reading.name for reading in nvbandwidth.parse(text).readings] == [name]
 
@@ -445,7 +548,14 @@ def test_one_changed_figure_is_seen(old: str) -> None:
 
 
 PIECES = st.sampled_from(
-    [*TEXT.splitlines(keepends=True)[8:24], *JSON.splitlines(keepends=True)[:30], "nan", "{", "}", "\n"]
+    [
+        *TEXT.splitlines(keepends=True)[8:24],
+        *JSON.splitlines(keepends=True)[:30],
+        "nan",
+        "{",
+        "}",
+        "\n",
+    ]
 )
 
 
@@ -456,12 +566,15 @@ def test_nothing_makes_it_crash(text: str) -> None:
 
 
 def test_a_matrix_names_its_part_only_where_the_description_does() -> None:
-    assert nvbandwidth.part("all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)") == (
-        "all_to_one_write_sm"
-    )
+    assert nvbandwidth.part(
+        "all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)"
+    ) == ("all_to_one_write_sm")
 
 
 def test_a_sum_that_only_one_matrix_lacks_was_cut() -> None:
     text = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
     output = nvbandwidth.parse(re.sub(r"SUM device_to_host_memcpy_ce.*\n", "", text))
-    assert (output.outcome, "'SUM device_to_host_memcpy_ce' is missing" in output.reason) == ("error", True)
+    assert (output.outcome, "'SUM device_to_host_memcpy_ce' is missing" in output.reason) == (
+        "error",
+        True,
+    )

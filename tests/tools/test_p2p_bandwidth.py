@@ -25,7 +25,10 @@ PAIRS = {f"gpu{row}->gpu{column}" for row in range(4) for column in range(4) if 
 # The builders' figures of 2 x RTX 4090, no peer access. Row by row.
 BOX_B = {
     "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)": ("D\\D", (911.08, 21.89, 22.46, 920.74)),
-    "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)": ("D\\D", (913.21, 22.43, 22.50, 922.92)),
+    "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)": (
+        "D\\D",
+        (913.21, 22.43, 22.50, 922.92),
+    ),
     "Bidirectional P2P=Disabled Bandwidth Matrix (GB/s)": ("D\\D", (917.94, 31.30, 31.36, 923.43)),
     "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)": ("D\\D", (918.58, 31.35, 31.35, 923.10)),
 }
@@ -58,15 +61,26 @@ def test_box_b() -> None:
     assert dict(output.reading("p2p_connectivity")) == {"gpu0->gpu1": 0, "gpu1->gpu0": 0}
     assert dict(output.reading("p2p_off")) == {"gpu0->gpu1": 21.89, "gpu1->gpu0": 22.46}
     assert dict(output.reading("p2p_on")) == {"gpu0->gpu1": 22.43, "gpu1->gpu0": 22.50}
-    assert dict(output.reading("p2p_on_bidirectional")) == {"gpu0->gpu1": 31.35, "gpu1->gpu0": 31.35}
+    assert dict(output.reading("p2p_on_bidirectional")) == {
+        "gpu0->gpu1": 31.35,
+        "gpu1->gpu0": 31.35,
+    }
     assert dict(output.reading("p2p_local")) == {"gpu0": 911.08, "gpu1": 920.74}
-    assert p2p_bandwidth.gain(output) == pytest.approx({"gpu0->gpu1": 22.43 / 21.89, "gpu1->gpu0": 22.50 / 22.46})
+    assert p2p_bandwidth.gain(output) == pytest.approx(
+        {"gpu0->gpu1": 22.43 / 21.89, "gpu1->gpu0": 22.50 / 22.46}
+    )
 
 
 def test_readings_of_four() -> None:
     output = p2p_bandwidth.parse(FOUR)
     assert {reading.unit for reading in output.readings} == {"count", "GB/s", "us"} <= UNITS
-    for name in ("p2p_off", "p2p_on", "p2p_off_bidirectional", "p2p_on_bidirectional", "p2p_connectivity"):
+    for name in (
+        "p2p_off",
+        "p2p_on",
+        "p2p_off_bidirectional",
+        "p2p_on_bidirectional",
+        "p2p_connectivity",
+    ):
         assert output.reading(name).keys() == PAIRS
     for name in ("p2p_latency_off", "p2p_latency_on", "p2p_cpu_latency_off", "p2p_cpu_latency_on"):
         assert output.reading(name).keys() == PAIRS
@@ -105,7 +119,9 @@ def grouped(pairs: str = PAIR_LINES, groups: str = "[0 1]\n[2]\n") -> str:
     text += "".join(f"Device: {index}, Tesla K40m, pciBusID: {index + 5}\n" for index in range(3))
     text += f"{pairs}\nP2P Cliques: \n{groups}"
     heads = [
-        f"{way} P2P={p2p} Bandwidth" for way in ("Unidirectional", "Bidirectional") for p2p in ("Disabled", "Enabled")
+        f"{way} P2P={p2p} Bandwidth"
+        for way in ("Unidirectional", "Bidirectional")
+        for p2p in ("Disabled", "Enabled")
     ]
     for unit, head in [
         *(("GB/s", head) for head in heads),
@@ -123,11 +139,19 @@ def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
         "pass",
         "3 devices, peer access in 2 of 6 ordered pairs; no data was compared",
     )
-    assert {pair for pair, can in output.reading("p2p_connectivity").items() if can} == {"gpu0->gpu1", "gpu1->gpu0"}
+    assert {pair for pair, can in output.reading("p2p_connectivity").items() if can} == {
+        "gpu0->gpu1",
+        "gpu1->gpu0",
+    }
     assert output.reading("p2p_on")["gpu2->gpu0"] == 9.87
     without = p2p_bandwidth.parse(grouped(pairs=""))
-    assert (without.outcome, without.reason) == ("pass", "3 devices, in 2 groups; no data was compared")
-    assert without.readings == tuple(one for one in output.readings if one.name != "p2p_connectivity")
+    assert (without.outcome, without.reason) == (
+        "pass",
+        "3 devices, in 2 groups; no data was compared",
+    )
+    assert without.readings == tuple(
+        one for one in output.readings if one.name != "p2p_connectivity"
+    )
 
 
 @each(
@@ -168,9 +192,13 @@ WEATHER: list[Callable[[str], str]] = [
     lambda text: text.replace("D\\D", "D\\\\D"),
     lambda text: text.replace(" \n", "\n").replace("\t", "  "),
     lambda text: "```\n" + text + "```\n",
-    lambda text: "\n".join("> " + line if line.startswith("Uni") else line for line in text.splitlines()),
+    lambda text: "\n".join(
+        "> " + line if line.startswith("Uni") else line for line in text.splitlines()
+    ),
     lambda text: text.replace("\n", "\n\n"),
-    lambda text: "".join(line for line in text.splitlines(True) if "Access" not in line and "NOTE" not in line),
+    lambda text: "".join(
+        line for line in text.splitlines(True) if "Access" not in line and "NOTE" not in line
+    ),
     lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("Device: ")),
 ]
 
@@ -197,15 +225,24 @@ def cell(text: str, heading: str, value: str) -> str:
         (cell(FOUR, ENABLED, "nan"), "p2p_on of gpu1->gpu0 is nan"),
         (cell(FOUR, ENABLED, "inf"), "p2p_on of gpu1->gpu0 is inf"),
         (cell(FOUR, ENABLED, "9" * 400 + ".00"), "p2p_on of gpu1->gpu0 is inf"),
-        (cell(FOUR, "P2P=Disabled Latency Matrix (us)\n", "0.00"), "p2p_latency_off of gpu1->gpu0 is 0.00"),
+        (
+            cell(FOUR, "P2P=Disabled Latency Matrix (us)\n", "0.00"),
+            "p2p_latency_off of gpu1->gpu0 is 0.00",
+        ),
         (FOUR.replace("CANNOT", "CAN", 1), "gainsays the connectivity matrix"),
         (FOUR.replace("Device=3 CAN ", "Device=4 CAN "), "gainsays the connectivity matrix"),
         (FOUR.replace("Peer Device=3\n", "Peer Device=4\n", 1), "gainsays the connectivity matrix"),
         (box_b().replace("911.08", "  0.00"), "p2p_off of gpu0 is 0.00"),
         (FOUR.replace("Device=3 CAN ", "Device=7 CAN "), "gainsays the connectivity matrix"),
         (FOUR.replace("Device: 3,", "Device: 4,"), "it lists 4 devices and a matrix of 4"),
-        ("".join(line for line in FOUR.splitlines(True) if not line.startswith("Device: 2")), "it lists 3 devices"),
-        ("[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n", "the matrix of p2p_connectivity is missing"),
+        (
+            "".join(line for line in FOUR.splitlines(True) if not line.startswith("Device: 2")),
+            "it lists 3 devices",
+        ),
+        (
+            "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n",
+            "the matrix of p2p_connectivity is missing",
+        ),
         (
             FOUR.partition("P2P=Disabled Latency")[0] + "P2P=Disabled Latency Matrix (us)\n",
             "of p2p_latency_off is missing",
@@ -213,24 +250,34 @@ def cell(text: str, heading: str, value: str) -> str:
         (FOUR.partition("P2P=Enabled Latency")[0], "of p2p_latency_on is missing"),
         (FOUR.rpartition("   CPU")[0], "of p2p_cpu_latency_on is missing"),
         (FOUR + "Cuda failure x.cu:1: 'unspecified launch failure'\n", "it died: 'Cuda failure"),
-        ("./p2p: error while loading shared libraries: libcudart.so.12: cannot open", "it did not start"),
+        (
+            "./p2p: error while loading shared libraries: libcudart.so.12: cannot open",
+            "it did not start",
+        ),
         (">>> one or more GPUs not found\n", "it did not start"),
         ("Two or more GPUs with P2P are needed, test waived\n", "it did not start"),
     ],
 )
 def test_worthless(text: str, reason: str) -> None:
     output = p2p_bandwidth.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
+        output.reason
+    )
 
 
 def test_a_matrix_of_other_size() -> None:
     small = "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0 \n     0 918.58 \n"
     output = p2p_bandwidth.parse(box_b().partition("Bidirectional P2P=Enabled")[0] + small)
-    assert (output.outcome, output.reason) == ("error", "p2p_on_bidirectional holds 1 GPUs and p2p_connectivity 2")
+    assert (output.outcome, output.reason) == (
+        "error",
+        "p2p_on_bidirectional holds 1 GPUs and p2p_connectivity 2",
+    )
 
 
 def test_a_fault_that_cuda_names() -> None:
-    output = p2p_bandwidth.parse(FOUR + "Cuda failure x.cu:1: 'uncorrectable ECC error encountered'\n")
+    output = p2p_bandwidth.parse(
+        FOUR + "Cuda failure x.cu:1: 'uncorrectable ECC error encountered'\n"
+    )
     assert output.outcome == "fail"
 
 
@@ -302,7 +349,15 @@ def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
 
 
 PIECES = st.sampled_from(
-    [*FOUR.splitlines(keepends=True)[18:40], "nan", "0.00 ", "9" * 5000, "Device: ", "D\\D 0\n", "\n"]
+    [
+        *FOUR.splitlines(keepends=True)[18:40],
+        "nan",
+        "0.00 ",
+        "9" * 5000,
+        "Device: ",
+        "D\\D 0\n",
+        "\n",
+    ]
 )
 
 
@@ -324,5 +379,9 @@ def test_sections_that_come_together_are_needed_together() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_group_of_ten_thousand_is_not_written_out() -> None:
-    text = "P2P Cliques:\n[" + " ".join(map(str, range(10_000))) + "]\nDevice=0 CAN Access Peer Device=1\n"
+    text = (
+        "P2P Cliques:\n["
+        + " ".join(map(str, range(10_000)))
+        + "]\nDevice=0 CAN Access Peer Device=1\n"
+    )
     assert p2p_bandwidth.parse("Device: 0, x\n" + text).outcome == "error"

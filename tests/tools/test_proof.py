@@ -57,8 +57,14 @@ def test_a_fault_stays_a_fault_however_the_run_ended(done: ProgramResult) -> Non
     [
         (ran(returncode=7), "tool ended with exit code 7 after 10.0 s; it last said: pass"),
         (ran(returncode=-11), "tool was ended by signal 11 after 10.0 s; it last said: pass"),
-        (ran(timed_out=True), "tool did not end within its time and was stopped after 10 s; it last said: pass"),
-        (ran(seconds=9.4), "tool ended after 9.4 s and was to load the machine for 10 s; it last said: pass"),
+        (
+            ran(timed_out=True),
+            "tool did not end within its time and was stopped after 10 s; it last said: pass",
+        ),
+        (
+            ran(seconds=9.4),
+            "tool ended after 9.4 s and was to load the machine for 10 s; it last said: pass",
+        ),
         (
             ran(truncated=True),
             "tool printed more than is kept, or its output was not read to the end; it last said: pass",
@@ -69,7 +75,10 @@ def test_a_fault_stays_a_fault_however_the_run_ended(done: ProgramResult) -> Non
             "tool ended with exit code 1 after 10.0 s; the text says error; it last said: error",
         ),
         (ran(""), "tool: the text holds no line of it"),
-        (ran("", returncode=1), "tool ended with exit code 1 after 10.0 s; tool: the text holds no line of it"),
+        (
+            ran("", returncode=1),
+            "tool ended with exit code 1 after 10.0 s; tool: the text holds no line of it",
+        ),
     ],
 )
 def test_what_proves_nothing_says_all_that_is_wrong(done: ProgramResult, told: str) -> None:
@@ -84,5 +93,7 @@ def test_a_silent_run_that_is_called_a_pass_and_ended_badly() -> None:
 
 
 def test_a_cuda_error_beside_a_healthy_text_proves_nothing() -> None:
-    with pytest.raises(ToolError, match=r"^tool: CUDA reported an error: 'CUDA error: an illegal memory access'"):
+    with pytest.raises(
+        ToolError, match=r"^tool: CUDA reported an error: 'CUDA error: an illegal memory access'"
+    ):
         prove("tool", ran(stderr="\nCUDA error: an illegal memory access\n"), parse, 10.0)

@@ -77,7 +77,9 @@ def test_first_line() -> None:
 
 
 def test_json_object_has_designs_shape() -> None:
-    output = ToolOutput("tool", "pass", "fine", (Reading("rate", "GB/s", {"gpu0": 1.5}),), ({"kind": "xid"},))
+    output = ToolOutput(
+        "tool", "pass", "fine", (Reading("rate", "GB/s", {"gpu0": 1.5}),), ({"kind": "xid"},)
+    )
     assert output.to_json_object() == {
         "tool": "tool",
         "outcome": "pass",

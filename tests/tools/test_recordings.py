@@ -24,12 +24,20 @@ from acceptance.tools.read import kernel_log as read_kernel_log
 from acceptance.tools.read import topo
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
-PARSERS = {"stress-ng": stress_ng.parse, "stressapptest": stressapptest.parse, "kernel-log": read_kernel_log.read}
+PARSERS = {
+    "stress-ng": stress_ng.parse,
+    "stressapptest": stressapptest.parse,
+    "kernel-log": read_kernel_log.read,
+}
 PARSERS["gpu-burn"] = gpu_burn.parse
 PARSERS |= {"nvbandwidth": nvbandwidth.parse, "p2pBandwidthLatencyTest": p2p_bandwidth.parse}
 PARSERS |= {"deviceQuery": device_query.parse, "bandwidthTest": bandwidth_test.parse}
 PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo.parse_p2p}
-ENTRIES = [e for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"] if e["tool"] in PARSERS]
+ENTRIES = [
+    e
+    for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
+    if e["tool"] in PARSERS
+]
 
 
 @each("entry", ENTRIES, told=lambda entry: entry["path"])
@@ -45,7 +53,9 @@ def test_recording_is_read_as_indexed(entry: dict[str, Any]) -> None:
     for name, values in entry.get("readings", {}).items():
         assert dict(output.reading(name)) == pytest.approx(values)
     if "events" in entry:
-        assert [f"{e['kind']} {e['code']} {e['component']} {e['severity']}" for e in output.events] == entry["events"]
+        assert [
+            f"{e['kind']} {e['code']} {e['component']} {e['severity']}" for e in output.events
+        ] == entry["events"]
 
 
 @each("entry", ENTRIES, told=lambda entry: entry["path"])
@@ -72,5 +82,7 @@ def plain(tool: str, text: str) -> object:
 
 def test_every_file_is_indexed() -> None:
     folders = [RECORDINGS / tool for tool in PARSERS] + [RECORDINGS / "h200"]
-    files = {str(path.relative_to(RECORDINGS)) for folder in folders for path in folder.glob("*.txt")}
+    files = {
+        str(path.relative_to(RECORDINGS)) for folder in folders for path in folder.glob("*.txt")
+    }
     assert files == {entry["path"] for entry in ENTRIES}

@@ -31,13 +31,22 @@ FOOTER = HEALTHY[3]
 @each(
     "arguments, expected",
     [
-        ({"seconds": 30}, "stress-ng --cpu 0 --cpu-method all --verify --metrics-brief --timeout 30s"),
-        ({"seconds": 1, "workers": 4, "options": {}}, "stress-ng --cpu 4 --verify --metrics-brief --timeout 1s"),
+        (
+            {"seconds": 30},
+            "stress-ng --cpu 0 --cpu-method all --verify --metrics-brief --timeout 30s",
+        ),
+        (
+            {"seconds": 1, "workers": 4, "options": {}},
+            "stress-ng --cpu 4 --verify --metrics-brief --timeout 1s",
+        ),
         (
             {"seconds": 5, "stressor": "vm", "options": {"vm-bytes": "64M"}, "temp_path": "/run/x"},
             "stress-ng --vm 0 --vm-bytes 64M --verify --metrics-brief --timeout 5s --temp-path /run/x",
         ),
-        ({"seconds": 5, "stressor": "matrix"}, "stress-ng --matrix 0 --verify --metrics-brief --timeout 5s"),
+        (
+            {"seconds": 5, "stressor": "matrix"},
+            "stress-ng --matrix 0 --verify --metrics-brief --timeout 5s",
+        ),
     ],
 )
 def test_argv(arguments: dict[str, object], expected: str) -> None:
@@ -89,8 +98,16 @@ def line(level: str, text: str) -> str:
         ("fail", "vm: mmap failed, errno=12 (Cannot allocate memory)", "error"),
         ("fail", "x: the system call is not implemented", "error"),
         ("fail", "metrics-check: stressor metrics corrupted, data is compromised", "error"),
-        ("error", "process [7] (cpu) terminated with an error, exit status=2 (stressor failed)", "fail"),
-        ("error", "process [7] (cpu) terminated with an error, exit status=1 (stress-ng core failure)", "error"),
+        (
+            "error",
+            "process [7] (cpu) terminated with an error, exit status=2 (stressor failed)",
+            "fail",
+        ),
+        (
+            "error",
+            "process [7] (cpu) terminated with an error, exit status=1 (stress-ng core failure)",
+            "error",
+        ),
         ("error", "process [7] (cpu) terminated on signal: 11 (SIGSEGV)", "fail"),
         ("error", "process [7] (cpu) terminated on signal: 9 (SIGKILL)", "error"),
         ("info", "cpu: info:  [9] stressor terminated with unexpected signal SIGILL", "fail"),
@@ -122,7 +139,12 @@ def test_one_more_line(level: str, text: str, outcome: str) -> None:
         ("dispatching hogs: 2 cpu", "dispatching hogs:", "error", "no stressor was started"),
         ("a 3 second", "a 20 second", "error", "stopped after 3 of 20 s"),
         ("a 3 second", "an infinite", "pass", "completed"),
-        ("cpu               10611      3.00", "cpu               10611      1.50", "error", "ran for 1.5 of 3 s"),
+        (
+            "cpu               10611      3.00",
+            "cpu               10611      1.50",
+            "error",
+            "ran for 1.5 of 3 s",
+        ),
     ],
 )
 def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
@@ -148,7 +170,9 @@ def test_the_times_are_an_end_too() -> None:
 
 
 def test_versions_without_metrics_of_their_own_may_not_say_the_time() -> None:
-    silent = "".join(each for each in INFO_TABLE.splitlines(keepends=True) if "setting to" not in each)
+    silent = "".join(
+        each for each in INFO_TABLE.splitlines(keepends=True) if "setting to" not in each
+    )
     assert stress_ng.parse(silent).outcome == "pass"
 
 
@@ -161,7 +185,11 @@ def test_what_is_set_off_below_the_table_ends_it() -> None:
 
 
 def test_a_run_that_ends_a_twentieth_early_is_whole() -> None:
-    text = CPU.replace("a 3 second", "a 20 second").replace("in 3.00s", "in 19.00s").replace("     3.00 ", "    19.00 ")
+    text = (
+        CPU.replace("a 3 second", "a 20 second")
+        .replace("in 3.00s", "in 19.00s")
+        .replace("     3.00 ", "    19.00 ")
+    )
     assert stress_ng.parse(text).outcome == "pass"
 
 
@@ -169,7 +197,10 @@ def test_a_run_that_ends_a_twentieth_early_is_whole() -> None:
     "texts, reason",
     [
         ([("fail", "cpu: one")], "stress-ng found a fault: 'cpu: one'"),
-        ([("fail", "cpu: one"), ("fail", "cpu: two")], "stress-ng found a fault: 'cpu: one' (and 1 more like it)"),
+        (
+            [("fail", "cpu: one"), ("fail", "cpu: two")],
+            "stress-ng found a fault: 'cpu: one' (and 1 more like it)",
+        ),
         ([("info", "failed: 2: cpu (2)")], "stress-ng counts 2 of its workers as failed: cpu (2)"),
         ([("info", "failed: 2")], "stress-ng counts 2 of its workers as failed"),
     ],
@@ -206,7 +237,8 @@ def test_a_reason_names_the_skipped_stressor() -> None:
         FOOTER + line("info", "failed: 0"),
         "\n".join(each for each in CPU.splitlines() if "bogo ops real time" not in each),
         CPU.replace(
-            "cpu               10611", "cpu  1 1.0 1.0 1.0 1.0 1.0\nstress-ng: metrc: [4543] cpu               10611"
+            "cpu               10611",
+            "cpu  1 1.0 1.0 1.0 1.0 1.0\nstress-ng: metrc: [4543] cpu               10611",
         ),
     ],
 )
@@ -297,7 +329,9 @@ def test_the_real_one(tmp_path: Path) -> None:
 @each("text", HEALTHY[:4])
 @each("lost", ["dispatching hogs", "setting to a"])
 def test_a_text_that_does_not_say_what_was_to_run_and_how_long_is_cut(text: str, lost: str) -> None:
-    output = stress_ng.parse("".join(line for line in text.splitlines(keepends=True) if lost not in line))
+    output = stress_ng.parse(
+        "".join(line for line in text.splitlines(keepends=True) if lost not in line)
+    )
     assert (output.outcome, f"the line '{lost}" in output.reason) == ("error", True), output.reason
 
 

@@ -35,7 +35,15 @@ def test_argv_refuses(megabytes: int, seconds: int, threads: int) -> None:
 
 
 def test_the_smallest_run() -> None:
-    assert stressapptest.argv("sat", megabytes=3, seconds=1, threads=1)[1:] == ("-s", "1", "-M", "3", "-m", "1", "-W")
+    assert stressapptest.argv("sat", megabytes=3, seconds=1, threads=1)[1:] == (
+        "-s",
+        "1",
+        "-M",
+        "3",
+        "-m",
+        "1",
+        "-W",
+    )
 
 
 def test_without_its_command_line_nobody_knows_what_was_checked() -> None:
@@ -192,7 +200,9 @@ def test_nothing_makes_it_crash(text: str) -> None:
 def test_the_real_one() -> None:
     binary = process_command.find("stressapptest", "stressapptest")
     arguments = stressapptest.argv(binary, megabytes=32, seconds=1, threads=1)
-    output = stressapptest.parse(process_command.run(arguments, deadline=Deadline.after(60.0)).stdout)
+    output = stressapptest.parse(
+        process_command.run(arguments, deadline=Deadline.after(60.0)).stdout
+    )
     assert output.outcome == "pass", output.reason
     assert output.reading("stressapptest_copy")["memory"] > 0
 

@@ -37,7 +37,11 @@ def test_matrix() -> None:
     found = topo.matrix(EIGHT)
     assert found.rows == (*(f"gpu{i}" for i in range(8)), *(f"nic{i}" for i in range(4)))
     assert found.gpus() == tuple(f"gpu{i}" for i in range(8))
-    assert (found.cells["gpu0", "gpu0"], found.cells["gpu0", "gpu7"], found.cells["nic0", "gpu1"]) == (
+    assert (
+        found.cells["gpu0", "gpu0"],
+        found.cells["gpu0", "gpu7"],
+        found.cells["nic0", "gpu1"],
+    ) == (
         "X",
         "NV18",
         "PXB",
@@ -62,7 +66,12 @@ def test_old_words() -> None:
 def test_nvlinks_of_bridged_pairs() -> None:
     output = topo.parse(BRIDGED)
     links = output.reading("topo_nvlinks")
-    assert (links["gpu0->gpu1"], links["gpu1->gpu0"], links["gpu0->gpu2"], len(links)) == (4, 4, 0, 6)
+    assert (links["gpu0->gpu1"], links["gpu1->gpu0"], links["gpu0->gpu2"], len(links)) == (
+        4,
+        4,
+        0,
+        6,
+    )
     ranks = output.reading("topo_path_rank")
     assert (ranks["gpu0->gpu1"], ranks["gpu2->gpu1"]) == (0, 4)
 
@@ -72,10 +81,16 @@ def test_nvlinks_of_bridged_pairs() -> None:
     [
         (BRIDGED, "3 GPUs: gpu0-gpu1 NV4, gpu0-gpu2 gpu1-gpu2 NODE"),
         (EIGHT, "8 GPUs: 28 pairs, all NV18; 4 NICs: nic0 nic1 nic2 nic3"),
-        (OLD, "4 GPUs: gpu0-gpu1 gpu2-gpu3 PIX, gpu0-gpu2 gpu0-gpu3 gpu1-gpu2 gpu1-gpu3 SOC; 1 NIC: mlx5_0"),
+        (
+            OLD,
+            "4 GPUs: gpu0-gpu1 gpu2-gpu3 PIX, gpu0-gpu2 gpu0-gpu3 gpu1-gpu2 gpu1-gpu3 SOC; 1 NIC: mlx5_0",
+        ),
         (ALONE, "1 GPU: no pair"),
         (REFUSED, "2 GPUs: OK for 0 of 2 directions, NS (not supported) for 2 (gpu0->gpu1 ...)"),
-        (ISLANDS, "4 GPUs: OK for 4 of 12 directions, CNS (chipset not supported) for 8 (gpu0->gpu2 ...)"),
+        (
+            ISLANDS,
+            "4 GPUs: OK for 4 of 12 directions, CNS (chipset not supported) for 8 (gpu0->gpu2 ...)",
+        ),
         (" \tGPU0\t\n GPU0\tX\t\n", "1 GPU: no pair"),
     ],
 )
@@ -85,8 +100,14 @@ def test_reason(text: str, reason: str) -> None:
 
 def test_many_nics_are_counted() -> None:
     names = ["GPU0", *(f"mlx5_{i}" for i in range(5))]
-    rows = [" ".join([a, *("X" if a == b else "SYS" for b in names), "0-7" * (a == "GPU0")]) for a in names]
-    assert topo.parse("\n".join([" ".join([*names, "CPU Affinity"]), *rows])).reason == "1 GPU: no pair; 5 NICs"
+    rows = [
+        " ".join([a, *("X" if a == b else "SYS" for b in names), "0-7" * (a == "GPU0")])
+        for a in names
+    ]
+    assert (
+        topo.parse("\n".join([" ".join([*names, "CPU Affinity"]), *rows])).reason
+        == "1 GPU: no pair; 5 NICs"
+    )
 
 
 def test_switches_are_left_out() -> None:
@@ -108,7 +129,11 @@ def test_switches_are_left_out() -> None:
 )
 def test_affinities(row: str, cpu: str | None, numa: str | None, memory: str | None) -> None:
     found = topo.matrix("\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" + row)
-    assert (found.cpu_affinity["gpu0"], found.numa_affinity["gpu0"], found.gpu_numa["gpu0"]) == (cpu, numa, memory)
+    assert (found.cpu_affinity["gpu0"], found.numa_affinity["gpu0"], found.gpu_numa["gpu0"]) == (
+        cpu,
+        numa,
+        memory,
+    )
 
 
 def test_gpus_without_cpus_beside_gpus_with_some() -> None:
@@ -121,7 +146,9 @@ def test_gpus_without_cpus_beside_gpus_with_some() -> None:
             topo.matrix(head + cut + "GPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
 
 
-@pytest.mark.parametrize("corner", ["| | GPU0 | GPU1 | CPU Affinity |", "| GPU0 | GPU1 | CPU Affinity | |"])
+@pytest.mark.parametrize(
+    "corner", ["| | GPU0 | GPU1 | CPU Affinity |", "| GPU0 | GPU1 | CPU Affinity | |"]
+)
 def test_a_table_in_markdown(corner: str) -> None:
     text = f"{corner}\n|---|:-:|---|---|\n| GPU0 | X | PIX | 0-7 |\n| GPU1 | PIX | X | 0-7 |\n"
     assert topo.parse(text).reason == "2 GPUs: gpu0-gpu1 PIX"
@@ -155,7 +182,10 @@ def test_both_matrices_in_one_text() -> None:
     "text, reason",
     [
         ("Failed to initialize NVML: Driver/library version mismatch", "reboot"),
-        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "load the driver"),
+        (
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+            "load the driver",
+        ),
         ("No devices were found", "no GPU"),
         ('Option "-p2p" is missing its value.', "topo -p2p r"),
         (EIGHT + BRIDGED, "topo -m matrices that differ"),
@@ -167,7 +197,9 @@ def test_both_matrices_in_one_text() -> None:
 )
 def test_error(text: str, reason: str) -> None:
     output = topo.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
+        output.reason
+    )
 
 
 def test_p2p_says_why_there_is_no_matrix() -> None:
@@ -224,7 +256,10 @@ def test_names_of_devices_stay_as_they_are() -> None:
 
 def test_many_pairs_of_several_paths_are_not_all() -> None:
     rows = [
-        " ".join([a, *("X" if a == b else "NV4" if {a, b} == {"GPU0", "GPU1"} else "SYS" for b in FIVE)]) for a in FIVE
+        " ".join(
+            [a, *("X" if a == b else "NV4" if {a, b} == {"GPU0", "GPU1"} else "SYS" for b in FIVE)]
+        )
+        for a in FIVE
     ]
     text = "\n".join([" ".join([*FIVE, "CPU Affinity"]), *rows])
     assert topo.parse(text).reason == "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"
@@ -246,15 +281,30 @@ def test_a_line_that_only_begins_with_a_gpu_is_no_header() -> None:
     "text, why",
     [
         (BRIDGED.replace("NV4", "OK"), "a matrix mixes paths and answers of topo -p2p"),
-        (NAMED.replace("SYS\t X \n", "SYS\t X \t0-7\n"), "the affinities of a row are cut or unknown"),
-        (BRIDGED.replace("CPU Affinity\tNUMA Affinity", "NUMA Affinity\tCPU Affinity"), "has unknown or cut columns"),
+        (
+            NAMED.replace("SYS\t X \n", "SYS\t X \t0-7\n"),
+            "the affinities of a row are cut or unknown",
+        ),
+        (
+            BRIDGED.replace("CPU Affinity\tNUMA Affinity", "NUMA Affinity\tCPU Affinity"),
+            "has unknown or cut columns",
+        ),
         (BRIDGED.replace("NUMA Affinity", "NUMA Affinity\tSocket"), "has unknown or cut columns"),
-        (ALONE.replace("GPU0\tCPU", "GPU0\tGPU2\tCPU"), "are not GPU0, GPU1 and so on, or one is there twice"),
+        (
+            ALONE.replace("GPU0\tCPU", "GPU0\tGPU2\tCPU"),
+            "are not GPU0, GPU1 and so on, or one is there twice",
+        ),
         (BRIDGED.replace("GPU2", "GPU3"), "are not GPU0, GPU1 and so on"),
         (NAMED.replace("\tIB0\t", "\tIB0\tIB0\t"), "or one is there twice"),
         (NAMED.replace("IB0", "ib"), "are not GPU0, GPU1 and so on"),
-        (BRIDGED.replace("GPU1\tNV4", "GPU1\t|NV4"), "the row of GPU1 is missing, cut or of unknown form"),
-        (BRIDGED.replace("GPU1\tNV4", "-----\nGPU1\tNV4"), "the row of GPU1 is missing, cut or of unknown form"),
+        (
+            BRIDGED.replace("GPU1\tNV4", "GPU1\t|NV4"),
+            "the row of GPU1 is missing, cut or of unknown form",
+        ),
+        (
+            BRIDGED.replace("GPU1\tNV4", "-----\nGPU1\tNV4"),
+            "the row of GPU1 is missing, cut or of unknown form",
+        ),
         (BRIDGED + BRIDGED.splitlines()[-1], "a row stands outside its matrix or comes twice"),
         ("\n".join(BRIDGED.splitlines()[:-1]), "the text is cut after 2 of 3 rows"),
     ],

@@ -24,13 +24,21 @@ EXAMPLES = settings(
     derandomize=TIMES == 1,
     max_examples=10 * TIMES,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
 )
 ENTRIES = 30
 OF_TOOL = {
     tool: tuple(
         [healthy.text for healthy in HEALTHY if healthy.tool == tool]
-        + [(RECORDINGS / entry["path"]).read_text(errors="replace") for entry in INDEX if entry["tool"] == tool]
+        + [
+            (RECORDINGS / entry["path"]).read_text(errors="replace")
+            for entry in INDEX
+            if entry["tool"] == tool
+        ]
     )
     for tool in READ
 }
@@ -44,22 +52,34 @@ def chosen(healthy: Healthy, lines: list[str]) -> list[int]:
     """The lines to attack: all of a short text; of a long one those that matter, its two ends, and some of the others."""
     if TIMES > 1 or len(lines) <= ENTRIES:
         return list(range(len(lines)))
-    needed = [place for place, line in enumerate(lines) if not listed(NOT_NEEDED, healthy.tool, line.strip())]
+    needed = [
+        place
+        for place, line in enumerate(lines)
+        if not listed(NOT_NEEDED, healthy.tool, line.strip())
+    ]
     step = max(1, len(lines) // 8)
     some = needed[:: max(1, len(needed) // 15)]
-    return sorted({*some, *range(5), *range(len(lines) - 5, len(lines)), *range(0, len(lines), step)})
+    return sorted(
+        {*some, *range(5), *range(len(lines) - 5, len(lines)), *range(0, len(lines), step)}
+    )
 
 
 def figures(worth: Any) -> dict[tuple[str, str], Any]:
     """Every reading of a tool's pass by name and component."""
-    return {(name, where): (unit, value) for name, (unit, by) in worth[0].items() for where, value in by.items()}
+    return {
+        (name, where): (unit, value)
+        for name, (unit, by) in worth[0].items()
+        for where, value in by.items()
+    }
 
 
 def fewer(whole: Any, left: Any) -> bool:
     """Whether all that is left of a pass is as it was: a judge then misses a reading, and finds none that was altered."""
     if not isinstance(whole, tuple):  # one object of facts, each absent or as it was
         return all(
-            there in (getattr(whole, name), None) for name, there in _facts(left, whole) if name not in ("dimms", "ecc")
+            there in (getattr(whole, name), None)
+            for name, there in _facts(left, whole)
+            if name not in ("dimms", "ecc")
         ) and getattr(left, "ecc", None) in (None, getattr(whole, "ecc", None))
     if whole[1]:  # of a log, that has no other figures than counts of its events
         return all(event in whole[1] for event in left[1])
@@ -74,7 +94,8 @@ def moved(whole: Any, left: Any) -> bool:
     """Whether only what is taken over all progress lines moved, and by little; counts of wrong results never do."""
     one, other = figures(whole), figures(left)
     return one.keys() == other.keys() and all(
-        other[key] == value or (key[0] in MOVES and abs(other[key][1] - value[1]) <= MOVES[key[0]] * value[1])
+        other[key] == value
+        or (key[0] in MOVES and abs(other[key][1] - value[1]) <= MOVES[key[0]] * value[1])
         for key, value in one.items()
     )
 
@@ -92,11 +113,15 @@ def test_without_a_needed_line_no_text_is_a_pass(healthy: Healthy) -> None:
         if left == NOT_A_PASS:
             continue
         if left == whole:
-            assert not line or listed(NOT_NEEDED, healthy.tool, line), f"a pass without the line {line!r}"
+            assert not line or listed(NOT_NEEDED, healthy.tool, line), (
+                f"a pass without the line {line!r}"
+            )
         elif listed(LOST, healthy.tool, line):
             assert fewer(whole, left), f"other readings without the line {line!r}"
         else:
-            assert healthy.tool == "gpu-burn", f"a pass with other readings without the line {line!r}"
+            assert healthy.tool == "gpu-burn", (
+                f"a pass with other readings without the line {line!r}"
+            )
             assert listed(NOT_NEEDED, healthy.tool, line), line
             assert moved(whole, left), line
 
@@ -132,7 +157,8 @@ def test_a_text_that_ends_too_early_is_no_pass(healthy: Healthy) -> None:
             assert all(listed(NOT_NEEDED, healthy.tool, line) for line in gone), gone
         else:
             ends = healthy.tool in UNSEEN_END or all(
-                listed(LOST, healthy.tool, line) or listed(NOT_NEEDED, healthy.tool, line) for line in gone
+                listed(LOST, healthy.tool, line) or listed(NOT_NEEDED, healthy.tool, line)
+                for line in gone
             )
             assert ends, f"a pass with other readings, cut before {gone[0]!r}"
             assert fewer(whole, left), gone
@@ -160,7 +186,9 @@ def test_a_judged_number_is_never_altered_into_a_pass(
     for healthy in HEALTHY:
         matches = list(re.finditer(pattern, healthy.text)) if healthy.tool == tool else []
         whole = healthy.worth(healthy.text)
-        for match in {match.start(1): match for match in (*matches[: 1 + TIMES], *matches[-1:])}.values():
+        for match in {
+            match.start(1): match for match in (*matches[: 1 + TIMES], *matches[-1:])
+        }.values():
             for value in values:
                 text = healthy.text[: match.start(1)] + value + healthy.text[match.end(1) :]
                 if text == healthy.text:
@@ -182,22 +210,67 @@ EVENTS = (
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event[6:40])
-@pytest.mark.parametrize("healthy", [one for one in HEALTHY if one.tool == "kernel-log"], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "healthy", [one for one in HEALTHY if one.tool == "kernel-log"], ids=lambda one: one.name
+)
 def test_a_fault_anywhere_in_a_kernel_log_is_no_pass(healthy: Healthy, event: str) -> None:
     lines = pieces(healthy.text)
     for place in range(len(lines) + 1):
         for end in ("\n", "\r\n", "\r"):
-            assert healthy.worth("".join([*lines[:place], event + end, *lines[place:]])) == NOT_A_PASS, place
+            assert (
+                healthy.worth("".join([*lines[:place], event + end, *lines[place:]])) == NOT_A_PASS
+            ), place
 
 
 # --- anything ---
 
-LETTERS = st.sampled_from("\x00\x07\x1b\r\n\t \u2028\ufeff\u0660\u00bd,.:;()[]{}\"'-+=*/%0179AaeEnNxX<>|\\")
+LETTERS = st.sampled_from(
+    "\x00\x07\x1b\r\n\t \u2028\ufeff\u0660\u00bd,.:;()[]{}\"'-+=*/%0179AaeEnNxX<>|\\"
+)
 WORDS = st.sampled_from(
     (
-        *("nan", "NaN", "-inf", "Infinity", "1e999", "9" * 400, "9" * 5000, "-1", "0", "0x0", "1,5", "٣", "½", "²"),
-        *("null", "true", "{}", "[]", '"', "[" * 2000, '{"a":' * 2000, "N/A", "\x1b[31m", "\r", "\r\n", "\x00"),
-        *("\n" * 300, " " * 3000, "(" * 300, "MiB", "MB/s", "°C", "OK", "FAULTY", "Result = PASS", "x" * 5000),
+        *(
+            "nan",
+            "NaN",
+            "-inf",
+            "Infinity",
+            "1e999",
+            "9" * 400,
+            "9" * 5000,
+            "-1",
+            "0",
+            "0x0",
+            "1,5",
+            "٣",
+            "½",
+            "²",
+        ),
+        *(
+            "null",
+            "true",
+            "{}",
+            "[]",
+            '"',
+            "[" * 2000,
+            '{"a":' * 2000,
+            "N/A",
+            "\x1b[31m",
+            "\r",
+            "\r\n",
+            "\x00",
+        ),
+        *(
+            "\n" * 300,
+            " " * 3000,
+            "(" * 300,
+            "MiB",
+            "MB/s",
+            "°C",
+            "OK",
+            "FAULTY",
+            "Result = PASS",
+            "x" * 5000,
+        ),
     )
 )
 
@@ -209,7 +282,11 @@ def mutated(draw: st.DrawFn, tool: str) -> str:
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
         end = min(len(text), start + draw(st.integers(0, 200)))
-        kind = draw(st.sampled_from(("put", "word", "cut", "double", "splice", "comma", "crlf", "bytes", "number")))
+        kind = draw(
+            st.sampled_from(
+                ("put", "word", "cut", "double", "splice", "comma", "crlf", "bytes", "number")
+            )
+        )
         if kind == "put":
             text = text[:start] + draw(st.text(LETTERS, max_size=20)) + text[end:]
         elif kind == "word":
@@ -224,7 +301,9 @@ def mutated(draw: st.DrawFn, tool: str) -> str:
         elif kind == "comma":
             text = re.sub(r"(?<=\d)\.(?=\d)", ",", text)
         elif kind == "crlf":
-            text = text.replace("\n", draw(st.sampled_from(("\r\n", "\r", "\n\n", "\x0b", "\u2028"))))
+            text = text.replace(
+                "\n", draw(st.sampled_from(("\r\n", "\r", "\n\n", "\x0b", "\u2028")))
+            )
         elif kind == "bytes":
             raw = bytearray(text[start:end].encode())
             for place in range(0, len(raw), draw(st.integers(1, 50))):
@@ -247,7 +326,9 @@ def test_nothing_makes_a_parser_crash(tool: str, data: st.DataObject) -> None:
 @EXAMPLES
 @given(st.data())
 def test_a_recording_of_another_tool_is_no_pass(tool: str, data: st.DataObject) -> None:
-    other = data.draw(st.sampled_from([one for one in HEALTHY if one.tool.split("-")[0] != tool.split("-")[0]]))
+    other = data.draw(
+        st.sampled_from([one for one in HEALTHY if one.tool.split("-")[0] != tool.split("-")[0]])
+    )
     assert READ[tool](other.text) == NOT_A_PASS
 
 

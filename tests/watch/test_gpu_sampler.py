@@ -22,7 +22,9 @@ from acceptance.watch.gpu_users import GpuUsers
 from acceptance.watch.targets import WatchError, WatchTarget
 
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")
-BOTH = tuple(WatchTarget(f"gpu{index}", f"GPU-{index}", address) for index, address in enumerate(ADDRESSES))
+BOTH = tuple(
+    WatchTarget(f"gpu{index}", f"GPU-{index}", address) for index, address in enumerate(ADDRESSES)
+)
 COOL: dict[Any, Any] = {"nvmlDeviceGetTemperatureV": 40, "nvmlDeviceGetSupportedEventTypes": 8}
 
 
@@ -43,18 +45,26 @@ class Watching:
         self.events = EventLog(folder / gpu_sampler.EVENTS, self.root)
         found = targets.attach(self.nvml, BOTH)
         users = GpuUsers(self.nvml, "run-1", self.root, self.events.put)
-        self.watch = GpuWatch(self.nvml, found, self.samples, self.events, kernel_log=kernel_log, users=users)
+        self.watch = GpuWatch(
+            self.nvml, found, self.samples, self.events, kernel_log=kernel_log, users=users
+        )
 
     def sampled(self) -> list[tuple[str | None, dict[str, float]]]:
         return [
-            (body.component, body.values) for body in self._bodies(reader.GPU_TELEMETRY) if isinstance(body, Sample)
+            (body.component, body.values)
+            for body in self._bodies(reader.GPU_TELEMETRY)
+            if isinstance(body, Sample)
         ]
 
     def told(self) -> list[Body]:
         return self._bodies(gpu_sampler.EVENTS)
 
     def lost(self) -> list[str | None]:
-        return [body.component for body in self.told() if isinstance(body, Event) and body.kind == "gpu-lost"]
+        return [
+            body.component
+            for body in self.told()
+            if isinstance(body, Event) and body.kind == "gpu-lost"
+        ]
 
     def _bodies(self, name: str) -> list[Body]:
         return [entry.body for entry in segment.read_segment(self.run_dir / name).entries]
@@ -72,7 +82,10 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def test_every_gpu_is_sampled_under_its_name(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     assert watching.watch.sample()
-    assert watching.sampled() == [("gpu0", {"temperature_c": 40.0}), ("gpu1", {"temperature_c": 40.0})]
+    assert watching.sampled() == [
+        ("gpu0", {"temperature_c": 40.0}),
+        ("gpu1", {"temperature_c": 40.0}),
+    ]
 
 
 def test_counters_once_a_second(tmp_path: Path, now: Callable[[float], None]) -> None:
@@ -98,11 +111,15 @@ def test_the_disk_is_told_once_a_second(
     assert len(synced) == 2
 
 
-def test_after_an_hour_each_gpu_is_thinned_by_itself(tmp_path: Path, now: Callable[[float], None]) -> None:
+def test_after_an_hour_each_gpu_is_thinned_by_itself(
+    tmp_path: Path, now: Callable[[float], None]
+) -> None:
     watching = Watching(tmp_path)
     for second in range(3600, 3616):
         now(1000.0 + second)
-        watching.nvml.answers["nvmlDeviceGetTemperatureV", 1] = 40 + second % 2  # gpu0 stays at 40: told once
+        watching.nvml.answers["nvmlDeviceGetTemperatureV", 1] = (
+            40 + second % 2
+        )  # gpu0 stays at 40: told once
         assert watching.watch.sample()
     watching.watch.end()
     kept = [entry.body for entry in segment.read_segment(tmp_path / reader.GPU_TELEMETRY).entries]
@@ -120,16 +137,28 @@ def test_after_an_hour_each_gpu_is_thinned_by_itself(tmp_path: Path, now: Callab
 
 
 @pytest.mark.parametrize(
-    ("code", "severity", "word"), [(79, "fatal", "bus"), (13, "warning", ""), (9999, "error", "table")]
+    ("code", "severity", "word"),
+    [(79, "fatal", "bus"), (13, "warning", ""), (9999, "error", "table")],
 )
-def test_xids_are_events(tmp_path: Path, now: Callable[[float], None], code: int, severity: str, word: str) -> None:
+def test_xids_are_events(
+    tmp_path: Path, now: Callable[[float], None], code: int, severity: str, word: str
+) -> None:
     watching = Watching(tmp_path)
     watching.nvml.tell_xid(1, code)
     watching.watch.sample()
     (event,) = watching.told()
     assert isinstance(event, Event)
-    assert (event.kind, event.code, event.component, event.severity) == ("xid", code, ADDRESSES[1], severity)
-    assert (event.source, event.boot_s, event.text) == ("nvml", 1000.0, f"NVML: Xid {code} on {ADDRESSES[1]}")
+    assert (event.kind, event.code, event.component, event.severity) == (
+        "xid",
+        code,
+        ADDRESSES[1],
+        severity,
+    )
+    assert (event.source, event.boot_s, event.text) == (
+        "nvml",
+        1000.0,
+        f"NVML: Xid {code} on {ADDRESSES[1]}",
+    )
     assert word in event.meaning
 
 
@@ -151,8 +180,12 @@ def test_a_gpu_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("supported", [Refusal(3), 0x17])
-def test_where_nobody_listens_for_xids_the_run_must_not_pass(tmp_path: Path, supported: Any) -> None:
-    watching = Watching(tmp_path, {("nvmlDeviceGetSupportedEventTypes", 1): supported}, kernel_log=False)
+def test_where_nobody_listens_for_xids_the_run_must_not_pass(
+    tmp_path: Path, supported: Any
+) -> None:
+    watching = Watching(
+        tmp_path, {("nvmlDeviceGetSupportedEventTypes", 1): supported}, kernel_log=False
+    )
     watching.watch.sample()
     watching.watch.sample()
     (note,) = watching.told()
@@ -173,8 +206,12 @@ def test_where_nvml_tells_its_xids_the_kernel_log_may_be_closed(tmp_path: Path) 
     assert watching.told() == []
 
 
-@pytest.mark.parametrize(("code", "action"), [(LOST, "Power the machine off"), (16, "Reset the GPU"), (28, "Power")])
-def test_a_lost_gpu_is_told_once_and_sampled_no_more(tmp_path: Path, code: int, action: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "action"), [(LOST, "Power the machine off"), (16, "Reset the GPU"), (28, "Power")]
+)
+def test_a_lost_gpu_is_told_once_and_sampled_no_more(
+    tmp_path: Path, code: int, action: str
+) -> None:
     watching = Watching(tmp_path)
     watching.watch.sample()
     watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = Refusal(code, "GPU is lost")
@@ -187,7 +224,12 @@ def test_a_lost_gpu_is_told_once_and_sampled_no_more(tmp_path: Path, code: int, 
     assert isinstance(xid, Event)
     assert isinstance(lost, Event)
     assert (xid.component, lost.text) == (ADDRESSES[0], "NVML says of gpu0: GPU is lost")
-    assert (lost.severity, lost.source, lost.hardware, lost.action.startswith(action)) == ("fatal", "nvml", True, True)
+    assert (lost.severity, lost.source, lost.hardware, lost.action.startswith(action)) == (
+        "fatal",
+        "nvml",
+        True,
+        True,
+    )
     assert watching.nvml.registered == [1]
 
 
@@ -205,7 +247,9 @@ def test_a_gpu_that_was_lost_before(tmp_path: Path) -> None:
     assert (watching.lost(), [name for name, _ in watching.sampled()]) == ([ADDRESSES[1]], ["gpu0"])
 
 
-def test_a_gpu_that_refuses_everything_is_lost_after_a_while(tmp_path: Path, now: Callable[[float], None]) -> None:
+def test_a_gpu_that_refuses_everything_is_lost_after_a_while(
+    tmp_path: Path, now: Callable[[float], None]
+) -> None:
     watching = Watching(tmp_path)
     watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = Refusal(UNKNOWN, "Unknown Error")
     now(1002.9)
@@ -218,7 +262,12 @@ def test_a_gpu_that_refuses_everything_is_lost_after_a_while(tmp_path: Path, now
 
 def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], None]) -> None:
     watching = Watching(tmp_path)
-    for moment, answer in ((1002.0, Refusal(UNKNOWN)), (1002.5, 41), (1004.0, Refusal(UNKNOWN)), (1005.4, 42)):
+    for moment, answer in (
+        (1002.0, Refusal(UNKNOWN)),
+        (1002.5, 41),
+        (1004.0, Refusal(UNKNOWN)),
+        (1005.4, 42),
+    ):
         now(moment)
         watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = answer
         watching.watch.sample()
@@ -238,7 +287,10 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
         (WatchTarget("gpu0", "GPU-1", ADDRESSES[1]), "the same name gpu0"),
         (WatchTarget("gpu1", "GPU-0", ADDRESSES[1]), "the same uuid GPU-0"),
         (WatchTarget("gpu1", "GPU-1", ADDRESSES[0]), f"the same pci_address {ADDRESSES[0]}"),
-        (WatchTarget("gpu1", "GPU-7", ADDRESSES[1]), f"gpu1: at {ADDRESSES[1]} is GPU-1 and not GPU-7"),
+        (
+            WatchTarget("gpu1", "GPU-7", ADDRESSES[1]),
+            f"gpu1: at {ADDRESSES[1]} is GPU-1 and not GPU-7",
+        ),
     ],
 )
 def test_gpus_that_cannot_be_told_apart_are_not_watched(second: WatchTarget, told: str) -> None:
@@ -249,12 +301,18 @@ def test_gpus_that_cannot_be_told_apart_are_not_watched(second: WatchTarget, tol
 def test_a_gpu_whose_uuid_nobody_knows() -> None:
     unknown = tuple(msgspec.structs.replace(gpu, uuid=None) for gpu in BOTH)
     assert len(targets.attach(FakeNvml(2), unknown)) == 2
-    assert targets.attach(FakeNvml(2, {"nvmlDeviceGetUUID": Refusal(3)}), BOTH)[0].sampler is not None
+    assert (
+        targets.attach(FakeNvml(2, {"nvmlDeviceGetUUID": Refusal(3)}), BOTH)[0].sampler is not None
+    )
 
 
 def test_a_gpu_that_nvml_refuses() -> None:
-    with pytest.raises(WatchError, match=r"gpu1 \(0000:02:00.0\) cannot be watched: NVML says: Unknown Error"):
-        targets.attach(FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH)
+    with pytest.raises(
+        WatchError, match=r"gpu1 \(0000:02:00.0\) cannot be watched: NVML says: Unknown Error"
+    ):
+        targets.attach(
+            FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH
+        )
 
 
 # --- the program ---
@@ -263,7 +321,11 @@ def test_a_gpu_that_nvml_refuses() -> None:
 def context(folder: Path, gpus: tuple[WatchTarget, ...] = BOTH) -> Path:
     path = folder / "context.json"
     root = machine_root(folder / "root")
-    path.write_bytes(msgspec.json.encode(SamplerContext(str(folder), str(root), gpus, kernel_log=True, period_s=0.01)))
+    path.write_bytes(
+        msgspec.json.encode(
+            SamplerContext(str(folder), str(root), gpus, kernel_log=True, period_s=0.01)
+        )
+    )
     return path
 
 
@@ -274,7 +336,10 @@ def test_it_watches_until_it_is_told_to_end(tmp_path: Path, number: signal.Signa
 
     def end() -> None:
         try:
-            until(lambda: path.exists() and len(segment.read_segment(path).entries) > 8, "samples come")
+            until(
+                lambda: path.exists() and len(segment.read_segment(path).entries) > 8,
+                "samples come",
+            )
             touched.append(path.stat().st_mtime_ns)
         finally:
             os.kill(os.getpid(), number)
@@ -286,13 +351,19 @@ def test_it_watches_until_it_is_told_to_end(tmp_path: Path, number: signal.Signa
     thread.join()
     assert touched
     assert signal.getsignal(number) is before
-    assert {entry.body.component for entry in segment.read_segment(path).entries if isinstance(entry.body, Sample)} == {
+    assert {
+        entry.body.component
+        for entry in segment.read_segment(path).entries
+        if isinstance(entry.body, Sample)
+    } == {
         "gpu0",
         "gpu1",
     }
 
 
-def test_the_file_is_touched_only_while_a_gpu_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_is_touched_only_while_a_gpu_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     over = threading.Event()
     looks = iter([True, False, False])
     touched: list[object] = []
@@ -305,17 +376,26 @@ def test_the_file_is_touched_only_while_a_gpu_answers(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(GpuWatch, "sample", look)
     monkeypatch.setattr(os, "utime", touched.append)
-    gpu_sampler.run(FakeNvml(2), msgspec.json.decode(context(tmp_path).read_bytes(), type=SamplerContext), over)
+    gpu_sampler.run(
+        FakeNvml(2), msgspec.json.decode(context(tmp_path).read_bytes(), type=SamplerContext), over
+    )
     assert touched == [tmp_path / reader.GPU_TELEMETRY]
 
 
 def test_a_library_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert gpu_sampler.main([str(context(tmp_path))], FakeNvml(2, {"nvmlInit": Refusal(9, "Driver Not Loaded")})) == 1
+    assert (
+        gpu_sampler.main(
+            [str(context(tmp_path))], FakeNvml(2, {"nvmlInit": Refusal(9, "Driver Not Loaded")})
+        )
+        == 1
+    )
     assert capsys.readouterr().err == "NVML says: Driver Not Loaded\n"
     assert not (tmp_path / reader.GPU_TELEMETRY).exists()
 
 
-def test_what_keeps_it_from_watching_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_keeps_it_from_watching_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert gpu_sampler.main([str(context(tmp_path, (BOTH[0], BOTH[0])))], FakeNvml(2)) == 1
     assert "the same name gpu0" in capsys.readouterr().err
     (tmp_path / reader.GPU_TELEMETRY).write_text("")
@@ -326,6 +406,8 @@ def test_what_keeps_it_from_watching_is_one_sentence(tmp_path: Path, capsys: pyt
 def test_without_an_argument_it_is_the_binding_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(nvml, "binding", lambda: FakeNvml(2, {"nvmlInit": Refusal(12, "not found")}))
+    monkeypatch.setattr(
+        nvml, "binding", lambda: FakeNvml(2, {"nvmlInit": Refusal(12, "not found")})
+    )
     assert gpu_sampler.main([str(context(tmp_path))]) == 1
     assert "not found" in capsys.readouterr().err

@@ -19,7 +19,9 @@ from acceptance.watch.gpu_supervisor import SamplerProcess
 from acceptance.watch.targets import WatchTarget
 
 GPU = (WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),)
-LOST = Event("gpu-lost", "fatal", "text", "meaning", "action", "nvml", "0000:01:00.0", source="nvml")
+LOST = Event(
+    "gpu-lost", "fatal", "text", "meaning", "action", "nvml", "0000:01:00.0", source="nvml"
+)
 Child = Callable[..., SamplerProcess]
 SAMPLES = "open('telemetry-gpu.jsonl', 'w').close()"
 
@@ -146,7 +148,11 @@ def test_a_child_that_never_begins(child: Child, monkeypatch: pytest.MonkeyPatch
     [([LOST], None), ([Note("x")], "the watch over the GPUs hung: no sample of any GPU for 60 s")],
 )
 def test_a_lost_gpu_explains_silence(
-    told: list[Any], failure: str | None, run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch
+    told: list[Any],
+    failure: str | None,
+    run_dir: Path,
+    child: Child,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at(monkeypatch, 0.0)
     one = child("time.sleep(60)")
@@ -160,7 +166,10 @@ def test_a_lost_gpu_explains_silence(
 def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
     """The real child: it starts from a checkout, and says in one sentence why it cannot watch this GPU."""
     one = SamplerProcess(
-        run_dir, machine_root(run_dir / "root"), (WatchTarget("gpu0", "GPU-none", "0fff:ff:1f.0"),), kernel_log=True
+        run_dir,
+        machine_root(run_dir / "root"),
+        (WatchTarget("gpu0", "GPU-none", "0fff:ff:1f.0"),),
+        kernel_log=True,
     )
     assert one._running is not None
     until(one._running.poll, "the child ends")
@@ -178,11 +187,17 @@ def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
         tree.gpu(bus)
 
     def known(index: int, bus: int, error: str | None = None) -> NvmlDevice:
-        return NvmlDevice(index, f"GPU-{index}", "RTX", f"0000:0{bus}:00.0", None, None, 1, error, None)
+        return NvmlDevice(
+            index, f"GPU-{index}", "RTX", f"0000:0{bus}:00.0", None, None, 1, error, None
+        )
 
     devices = (known(0, 1), known(1, 2, "NVML says: GPU is lost"), known(2, 4))
-    answer = gpu_supervisor.msgspec.json.encode(NvmlAnswer("570", "12.8", devices, None, None)).decode()
-    inventory = observe(tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI)))
+    answer = gpu_supervisor.msgspec.json.encode(
+        NvmlAnswer("570", "12.8", devices, None, None)
+    ).decode()
+    inventory = observe(
+        tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI))
+    )
     every = ("gpu0", "gpu1", "gpu2", "gpu3")
     assert gpu_supervisor.due_targets(inventory, every) == (
         WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),

@@ -36,14 +36,18 @@ class Scene:
         self.users = GpuUsers(self.nvml, RUN, root, self.told.append)
         self.pool = ThreadPoolExecutor(2)
 
-    def process(self, pid: int, *environment: str, parent: int = 1, name: str = "python3", size: int = 4096) -> None:
+    def process(
+        self, pid: int, *environment: str, parent: int = 1, name: str = "python3", size: int = 4096
+    ) -> None:
         """A process of this namespace; one without `size` is about to end, and has no environment any more."""
         folder = self.root / "proc" / str(pid)
         (folder / "fd").mkdir(parents=True, exist_ok=True)
         fields = ["S", str(parent), *["0"] * 18, str(size), *["0"] * 20]
         (folder / "stat").write_text(f"{pid} ({name}) (x) {' '.join(fields)}\n")
         (folder / "statm").write_text(f"{size} 0 0 0 0 0 0\n")
-        (folder / "environ").write_bytes(b"" if not size else "\0".join(["HOME=/", *environment]).encode())
+        (folder / "environ").write_bytes(
+            b"" if not size else "\0".join(["HOME=/", *environment]).encode()
+        )
         (folder / "cmdline").write_bytes(name.encode())
         (folder / "comm").write_text(f"{name}\n")
 
@@ -56,12 +60,16 @@ class Scene:
     def holds_cuda(self, pid: int) -> None:
         (self.root / "proc" / str(pid) / "fd" / "7").symlink_to(CUDA_NODE)
 
-    def list(self, gpu: int, *pids: int, memory: int | None = 512 * MIB, graphics: bool = False) -> None:
+    def list(
+        self, gpu: int, *pids: int, memory: int | None = 512 * MIB, graphics: bool = False
+    ) -> None:
         said = [SimpleNamespace(pid=pid, usedGpuMemory=memory) for pid in pids]
         self.nvml.answers[LISTS[graphics], gpu] = said
 
     def use(self, gpu: int, used: int) -> None:
-        self.nvml.answers["nvmlDeviceGetMemoryInfo", gpu] = SimpleNamespace(total=1 << 40, used=used)
+        self.nvml.answers["nvmlDeviceGetMemoryInfo", gpu] = SimpleNamespace(
+            total=1 << 40, used=used
+        )
 
     def look(self, *moments: float) -> list[Body]:
         """What is told at these moments."""
@@ -161,7 +169,9 @@ def test_in_the_real_proc() -> None:
         users = GpuUsers(nvml, RUN, Path("/"), told.append)
         with ThreadPoolExecutor(1) as pool:
             users.poll({"gpu0": 0}, pool)
-        assert [(one.pid, one.command) for one in told if isinstance(one, ForeignProcess)] == [(bare.pid, "sleep")]
+        assert [(one.pid, one.command) for one in told if isinstance(one, ForeignProcess)] == [
+            (bare.pid, "sleep")
+        ]
     finally:
         for one in (own, bare):
             one.kill()
@@ -204,7 +214,10 @@ def test_one_more_than_programs_of_the_run_is_somebody_elses(scene: Scene) -> No
     began = scene.now + 1.0
     (told,) = scene.seconds(40)
     assert isinstance(told, ForeignProcess)
-    assert (told.since_s, told.who) == (began, "one of the processes 9001, 9500 of another namespace")
+    assert (told.since_s, told.who) == (
+        began,
+        "one of the processes 9001, 9500 of another namespace",
+    )
 
 
 def test_it_outlives_the_programs_of_the_run(scene: Scene) -> None:
@@ -281,7 +294,9 @@ def test_memory_that_is_listed_twice_is_no_growth_when_it_is_free_again(scene: S
 
 
 @pytest.mark.parametrize("memory", [None, 0])
-def test_memory_that_programs_of_the_run_may_hold_is_no_growth(scene: Scene, memory: int | None) -> None:
+def test_memory_that_programs_of_the_run_may_hold_is_no_growth(
+    scene: Scene, memory: int | None
+) -> None:
     scene.process(50, MARK)
     scene.holds_cuda(50)
     scene.look()
@@ -330,7 +345,9 @@ def test_who_starts_a_process_each_second_fills_no_disk(scene: Scene) -> None:
     assert scene.told[-1].trouble
 
 
-def test_proc_is_searched_only_where_it_must_be(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proc_is_searched_only_where_it_must_be(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     searched: list[str] = []
     find: Callable[..., Any] = lambda run_id, root: searched.append(run_id) or {}  # noqa: E731
     monkeypatch.setattr("acceptance.process.orphans.find", find)

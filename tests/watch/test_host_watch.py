@@ -73,7 +73,10 @@ def test_it_runs_by_itself(machine: Machine, monkeypatch: pytest.MonkeyPatch) ->
     machine.say(GONE)
     until(machine.journalled, "the event is journalled")
     machine.thermometer.write_text("77000\n")
-    until(lambda: Sample({"cpu_temperature_c": 77.0}) in machine.journalled(reader.TELEMETRY), "the heat is journalled")
+    until(
+        lambda: Sample({"cpu_temperature_c": 77.0}) in machine.journalled(reader.TELEMETRY),
+        "the heat is journalled",
+    )
     watched.stop()
     assert watched.failure is None
     assert machine.journalled(reader.TELEMETRY)[0] == Sample({"cpu_temperature_c": 41.0})
@@ -97,13 +100,18 @@ def test_the_last_words_are_not_lost(machine: Machine, watched: HostWatch) -> No
     assert watched.failure is None
 
 
-def test_a_report_of_several_messages_is_held_back_until_it_is_whole(machine: Machine, watched: HostWatch) -> None:
+def test_a_report_of_several_messages_is_held_back_until_it_is_whole(
+    machine: Machine, watched: HostWatch
+) -> None:
     aer = "pcieport 0000:00:01.0: "
     machine.say(f"{aer}AER: Uncorrectable (Fatal) error message received from 0000:01:00.0")
     watched._sample(last=False)
-    machine.say(f"{aer}PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)")
     machine.say(
-        f"{aer}  device [8086:a70d] error status/mask=00000020/00000000", f"{aer}   [ 5] SDES                   (First)"
+        f"{aer}PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)"
+    )
+    machine.say(
+        f"{aer}  device [8086:a70d] error status/mask=00000020/00000000",
+        f"{aer}   [ 5] SDES                   (First)",
     )
     watched._sample(last=False)
     assert machine.journalled() == []
@@ -127,7 +135,9 @@ def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
     assert [type(body) for body in machine.journalled()] == [Event]
 
 
-def test_a_storm_is_cut_short(machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storm_is_cut_short(
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_log, "STORM", 5)
     other = GONE.replace("0000:01", "0000:41")
     machine.say(*[GONE] * 20, other)
@@ -135,7 +145,9 @@ def test_a_storm_is_cut_short(machine: Machine, watched: HostWatch, monkeypatch:
     machine.say(*[GONE] * 20)
     watched._sample(last=True)
     found = machine.journalled()
-    assert [body.component for body in found if isinstance(body, Event)] == ["0000:01:00.0"] * 5 + ["0000:41:00.0"]
+    assert [body.component for body in found if isinstance(body, Event)] == ["0000:01:00.0"] * 5 + [
+        "0000:41:00.0"
+    ]
     told = "xid 79 0000:01:00.0: seen more than 5 times; further ones are counted no more"
     assert [body for body in found if isinstance(body, Note)] == [Note(told)]
 
@@ -143,9 +155,11 @@ def test_a_storm_is_cut_short(machine: Machine, watched: HostWatch, monkeypatch:
 def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None:
     machine.say("one", skip=3)
     watched._sample(last=True)
-    assert [(body.trouble, "overwrote" in body.text) for body in machine.journalled() if isinstance(body, Note)] == [
-        (True, True)
-    ]
+    assert [
+        (body.trouble, "overwrote" in body.text)
+        for body in machine.journalled()
+        if isinstance(body, Note)
+    ] == [(True, True)]
     watched._sample(last=True)
     assert len(machine.journalled()) == 1
 
@@ -174,9 +188,10 @@ def test_a_log_that_cannot_be_read_is_said(machine: Machine, content: str | None
     watched.stop()
     assert (watched.kernel_log_after, watched.failure) == (None, None)
     notes = machine.journalled()
-    assert [isinstance(note, Note) and note.text.startswith("the kernel log was not followed: ") for note in notes] == [
-        True
-    ]
+    assert [
+        isinstance(note, Note) and note.text.startswith("the kernel log was not followed: ")
+        for note in notes
+    ] == [True]
     assert len(machine.journalled(reader.TELEMETRY)) == 2
 
 
@@ -217,10 +232,15 @@ def test_an_error_of_its_own_is_no_silence(
     empty: dict[str, object] = {}
     monkeypatch.setattr(kmsg.Kmsg, "read_new", lambda _: empty["slip"])
     watched.stop()
-    assert watched.failure == "the watch over sensors and kernel log died of an error of its own: please report it"
+    assert (
+        watched.failure
+        == "the watch over sensors and kernel log died of an error of its own: please report it"
+    )
 
 
-def test_a_sensor_that_hangs(machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sensor_that_hangs(
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = watched._thread.join
     monkeypatch.setattr(watched._over, "set", lambda: None)
     monkeypatch.setattr(watched._thread, "join", lambda _: real(0.01))
@@ -241,7 +261,9 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "PERIOD_S", 0.02)
-    monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "raise SystemExit('no driver')"))
+    monkeypatch.setattr(
+        gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "raise SystemExit('no driver')")
+    )
     watched = HostWatch(machine.run_dir, machine.root, GPU)
     running = watched._gpus._running
     assert running is not None
@@ -257,7 +279,9 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
 def test_the_child_is_told_whether_the_kernel_log_is_followed(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, readable: bool
 ) -> None:
-    monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr(
+        gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)")
+    )
     if not readable:
         machine.log.unlink()
     HostWatch(machine.run_dir, machine.root, GPU).stop()
@@ -265,8 +289,12 @@ def test_the_child_is_told_whether_the_kernel_log_is_followed(
     assert context["kernel_log"] is readable
 
 
-def test_a_child_that_watches_is_no_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)"))
+def test_a_child_that_watches_is_no_failure(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)")
+    )
     watched = HostWatch(machine.run_dir, machine.root, GPU)
     watched.stop()
     assert watched.failure is None
@@ -276,7 +304,9 @@ def test_a_child_that_watches_is_no_failure(machine: Machine, monkeypatch: pytes
 
 
 def seen(stamp: float | str | None) -> event.KernelEvent:
-    return event.KernelEvent("xid", 79, "0000:01:00.0", "fatal", stamp, "text", "meaning", "action", hardware=True)
+    return event.KernelEvent(
+        "xid", 79, "0000:01:00.0", "fatal", stamp, "text", "meaning", "action", hardware=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -292,7 +322,9 @@ def seen(stamp: float | str | None) -> event.KernelEvent:
         (None, 500.0),
     ],
 )
-def test_a_stamp_counts_when_it_fits_the_moment_of_reading(stamp: float | str | None, moment: float) -> None:
+def test_a_stamp_counts_when_it_fits_the_moment_of_reading(
+    stamp: float | str | None, moment: float
+) -> None:
     assert to_record(seen(stamp), 500.0, 0.0).boot_s == moment
 
 

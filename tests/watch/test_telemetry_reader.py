@@ -23,18 +23,29 @@ class Segment:
         self.number = 0
 
     def begin(self) -> Segment:
-        self.path.write_bytes(msgspec.json.encode(SegmentHead(VERSION, GPU_TELEMETRY, BOOT, 1)) + b"\n")
+        self.path.write_bytes(
+            msgspec.json.encode(SegmentHead(VERSION, GPU_TELEMETRY, BOOT, 1)) + b"\n"
+        )
         return self
 
     def add(self, moment: float, body: Body) -> None:
         with self.path.open("ab") as file:
-            file.write(msgspec.json.encode(SegmentLine(self.number, moment, "2026-01-01T00:00:00.000Z", body)) + b"\n")
+            file.write(
+                msgspec.json.encode(
+                    SegmentLine(self.number, moment, "2026-01-01T00:00:00.000Z", body)
+                )
+                + b"\n"
+            )
         self.number += 1
 
-    def sample(self, moment: float, degrees: float, *, gpu: str = "gpu0", span_s: float = 0.0) -> None:
+    def sample(
+        self, moment: float, degrees: float, *, gpu: str = "gpu0", span_s: float = 0.0
+    ) -> None:
         values = {"temperature_c": degrees, "sm_clock_mhz": 1500.0, "power_w": 1.0}
         bounds = {"temperature_c": degrees - 1}, {"temperature_c": degrees + 1}
-        self.add(moment, Sample(values, span_s, *(bounds if span_s else (None, None)), component=gpu))
+        self.add(
+            moment, Sample(values, span_s, *(bounds if span_s else (None, None)), component=gpu)
+        )
 
 
 @pytest.fixture
@@ -51,7 +62,10 @@ def test_the_sample_next_to_a_moment(segment: Segment) -> None:
     assert heat("gpu0", 103.4) == GpuHeat(53.0, 1500.0)
     assert heat("gpu0", 103.6) == GpuHeat(54.0, 1500.0)
     assert heat("gpu1", 103.6) == GpuHeat(90.0, 1500.0)
-    assert (heat("gpu0", 98.0), heat("gpu0", 111.0)) == (GpuHeat(50.0, 1500.0), GpuHeat(59.0, 1500.0))
+    assert (heat("gpu0", 98.0), heat("gpu0", 111.0)) == (
+        GpuHeat(50.0, 1500.0),
+        GpuHeat(59.0, 1500.0),
+    )
     assert heat("gpu0", 97.9) is heat("gpu0", 111.1) is heat("gpu2", 103.0) is None
 
 

@@ -18,12 +18,16 @@ def boot_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def wait(done: Callable[[], bool], within_s: float = HANG_S, sleep: Callable[[float], None] = time.sleep) -> None:
+def wait(
+    done: Callable[[], bool], within_s: float = HANG_S, sleep: Callable[[float], None] = time.sleep
+) -> None:
     """Return when it is done. Raises CardError where that takes longer than `within_s`: then the GPU hangs."""
     end, pause = time.monotonic() + within_s, 1e-4
     while not done():
         if time.monotonic() > end:
-            raise CardError(f"the GPU has not finished what it was given within {within_s:g} s: it hangs")
+            raise CardError(
+                f"the GPU has not finished what it was given within {within_s:g} s: it hangs"
+            )
         sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 

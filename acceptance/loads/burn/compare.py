@@ -53,7 +53,9 @@ def steps(size: int, width: int, blocks: int, threads: int, *, aligned: bool) ->
     def taken(own: int, count: int) -> int:
         return (count - own + every - 1) // every if own < count else 0
 
-    first = [block * threads + thread for block in range(blocks) for thread in range(0, threads, 32)]
+    first = [
+        block * threads + thread for block in range(blocks) for thread in range(0, threads, 32)
+    ]
     return sum(taken(own, vectors) + taken(own, left) for own in first)
 
 
@@ -76,7 +78,9 @@ class KernelComparator:
         tally = torch.zeros(3 * RESULTS + 1, dtype=torch.int64, device=expected.device)
         if not 0 < len(results) <= RESULTS or any(one.nbytes != expected.nbytes for one in results):
             raise ValueError(f"one to {RESULTS} results of the expected size are compared at once")
-        places = [one.data_ptr() for one in results] + [expected.data_ptr()] * (RESULTS - len(results))
+        places = [one.data_ptr() for one in results] + [expected.data_ptr()] * (
+            RESULTS - len(results)
+        )
         arguments = (
             ctypes.c_void_p(expected.data_ptr()),
             Results((ctypes.c_void_p * RESULTS)(*places)),
@@ -87,7 +91,9 @@ class KernelComparator:
         )
         blocks = _BLOCKS_EACH * self._kernels.multiprocessors
         self._kernels.launch("compare", blocks, _THREADS, arguments)
-        counts = torch.full((3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True)  # no count is below 0
+        counts = torch.full(
+            (3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True
+        )  # no count is below 0
         counts.copy_(tally, non_blocking=True)
         done = torch.cuda.Event()
         done.record()

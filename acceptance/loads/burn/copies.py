@@ -108,7 +108,9 @@ class HostBoundPath(CopyPath):
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
         import torch
 
-        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)  # half way from those that go to the GPU
+        super().__init__(
+            "copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2
+        )  # half way from those that go to the GPU
         self._host, self._pattern = host, pattern
         self._stream = torch.cuda.Stream(device=0)
         self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
@@ -135,7 +137,9 @@ class HostBoundPath(CopyPath):
 class GpuBoundPath(CopyPath):
     """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
 
-    def __init__(self, check: str, component: str, pause_s: float, pattern: Pattern, index: int) -> None:
+    def __init__(
+        self, check: str, component: str, pause_s: float, pattern: Pattern, index: int
+    ) -> None:
         import torch
 
         super().__init__(check, component, pause_s)
@@ -168,7 +172,9 @@ class GpuBoundPath(CopyPath):
         wrong, _, steps = self._found.tolist()
         due = self._pattern.steps(PIECE // WORD)
         if steps != due:
-            raise CardError(f"the kernel that compares copies took {steps} steps of {due}: nothing was compared by it")
+            raise CardError(
+                f"the kernel that compares copies took {steps} steps of {due}: nothing was compared by it"
+            )
         return bool(wrong)
 
     def describe(self) -> dict[str, Any]:
@@ -180,7 +186,11 @@ class GpuBoundPath(CopyPath):
         expected = np.empty(got.size, np.uint64)
         copy_pattern.write(expected, self._first())
         wrong, unwritten, _ = self._found.tolist()
-        return {**differences(expected, got, np.full(1, SPOILED, np.uint64)), "words": wrong, "unwritten": unwritten}
+        return {
+            **differences(expected, got, np.full(1, SPOILED, np.uint64)),
+            "words": wrong,
+            "unwritten": unwritten,
+        }
 
 
 class HostToGpuPath(GpuBoundPath):
@@ -231,7 +241,11 @@ class Copies(BackgroundCopies):
     """
 
     def __init__(
-        self, output: Output, pattern: Callable[[int], Pattern], peers: Sequence[int], boot_s: Callable[[], float]
+        self,
+        output: Output,
+        pattern: Callable[[int], Pattern],
+        peers: Sequence[int],
+        boot_s: Callable[[], float],
     ) -> None:
         import torch
 
@@ -278,9 +292,13 @@ class Copies(BackgroundCopies):
         # The least of the ways: a link that carried nothing one way is not covered by the other.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
-        self._output.reading("burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host))
+        self._output.reading(
+            "burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host)
+        )
         for path in self._peers:
-            self._output.reading("burn_peer_copied", "GiB", path.component, path.pieces * PIECE / 2**30)
+            self._output.reading(
+                "burn_peer_copied", "GiB", path.component, path.pieces * PIECE / 2**30
+            )
             self._output.reading("burn_peer_miscompares", "count", path.component, path.wrong)
 
 
@@ -289,7 +307,12 @@ def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
     wrong = np.flatnonzero(expected != got)
     unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
     first = [
-        {"word": int(place), "expected": f"{due:016x}", "got": f"{found:016x}", "xor": f"{due ^ found:016x}"}
+        {
+            "word": int(place),
+            "expected": f"{due:016x}",
+            "got": f"{found:016x}",
+            "xor": f"{due ^ found:016x}",
+        }
         for place in wrong[:FIRST]
         for due, found in [(int(expected[place]), int(got[place]))]
     ]
@@ -345,7 +368,9 @@ class KernelPattern:
 
     def spoil(self, tensor: Tensor, tally: Tensor) -> None:
         """As the protocol says."""
-        self._launch("spoil", tensor, ctypes.c_ulonglong(SPOILED), ctypes.c_void_p(tally.data_ptr()))
+        self._launch(
+            "spoil", tensor, ctypes.c_ulonglong(SPOILED), ctypes.c_void_p(tally.data_ptr())
+        )
 
     def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None:
         """As the protocol says."""
@@ -356,6 +381,8 @@ class KernelPattern:
         """Those of the first thread of each 32."""
         return steps(count * WORD, WORD, self._blocks, _THREADS, aligned=False)
 
-    def _launch(self, name: str, tensor: Tensor, *more: ctypes.c_ulonglong | ctypes.c_void_p) -> None:
+    def _launch(
+        self, name: str, tensor: Tensor, *more: ctypes.c_ulonglong | ctypes.c_void_p
+    ) -> None:
         buffer = (ctypes.c_void_p(tensor.data_ptr()), ctypes.c_ulonglong(tensor.numel()))
         self._kernels.launch(name, self._blocks, _THREADS, (*buffer, *more))

@@ -117,7 +117,10 @@ class TorchTurn:
         if not first:
             return {"slot": slot}
         width, base = result.element_size(), self.first_place + slot * int(self.slots[0].numel())
-        return {"slot": slot, **describe_elements(first, last, columns=result.shape[1], width=width, base=base)}
+        return {
+            "slot": slot,
+            **describe_elements(first, last, columns=result.shape[1], width=width, base=base),
+        }
 
     def changed_inputs(self) -> list[dict[str, Any]]:
         """Which operands are not what they were when the turn began."""
@@ -160,8 +163,12 @@ class TorchDevice:
             inputs = "".join(own.digests())
             for shape in found:
                 _, given = formats(dtype)
-                result = fresh(shape.elements * dtype.result_bytes).view(given).view(shape.m, shape.n)
-                finding, text = product.first_proof(own, shape, kind, result, self._making(own, shape, result))
+                result = (
+                    fresh(shape.elements * dtype.result_bytes).view(given).view(shape.m, shape.n)
+                )
+                finding, text = product.first_proof(
+                    own, shape, kind, result, self._making(own, shape, result)
+                )
                 findings += [{**finding, "shape": str(shape)}] if finding is not None else []
                 notes.append(f"{shape}, {kind} numbers: {text}")
                 if kind == "normal":
@@ -191,7 +198,9 @@ class TorchDevice:
         self._piece = None
         for smaller in range(_STEPS):  # a peer may have taken some meanwhile
             try:
-                self._piece = torch.empty(size - smaller * _STEP, dtype=torch.uint8, device=self._device)
+                self._piece = torch.empty(
+                    size - smaller * _STEP, dtype=torch.uint8, device=self._device
+                )
                 return
             except torch.OutOfMemoryError:
                 if smaller == _STEPS - 1:

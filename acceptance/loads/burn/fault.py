@@ -28,8 +28,22 @@ KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", 
 AT = 5  # the product of each format that is spoiled, where one is: of the first lap, before its memory is used again
 STRIDE = 17
 HANG_NS = 150 * 10**9
-_NAN = {"f64": 0x7FF8 << 48, "f32": 0x7FC0 << 16, "tf32": 0x7FC0 << 16, "f16": 0x7E00, "bf16": 0x7FC0, "f8": 0x7FC0}
-_INF = {"f64": 0x7FF0 << 48, "f32": 0x7F80 << 16, "tf32": 0x7F80 << 16, "f16": 0x7C00, "bf16": 0x7F80, "f8": 0x7F80}
+_NAN = {
+    "f64": 0x7FF8 << 48,
+    "f32": 0x7FC0 << 16,
+    "tf32": 0x7FC0 << 16,
+    "f16": 0x7E00,
+    "bf16": 0x7FC0,
+    "f8": 0x7FC0,
+}
+_INF = {
+    "f64": 0x7FF0 << 48,
+    "f32": 0x7F80 << 16,
+    "tf32": 0x7F80 << 16,
+    "f16": 0x7C00,
+    "bf16": 0x7F80,
+    "f8": 0x7F80,
+}
 _HIGH = {
     "f64": 58,
     "f32": 27,
@@ -44,13 +58,17 @@ _HIGH = {
 def argument(text: str) -> str:
     """A fault as `--inject` names it; raises argparse.ArgumentTypeError for any other text."""
     if text not in KINDS and not re.fullmatch(r"slow:([1-9]|[1-8]\d|90)", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(KINDS)} and slow:PERCENT (1 to 90)")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not one of {', '.join(KINDS)} and slow:PERCENT (1 to 90)"
+        )
     return text
 
 
 def slowness(kind: str | None) -> float:
     """The share of its rate that the GPU is to lose."""
-    return int(kind.partition(":")[2]) / 100 if kind is not None and kind.startswith("slow:") else 0.0
+    return (
+        int(kind.partition(":")[2]) / 100 if kind is not None and kind.startswith("slow:") else 0.0
+    )
 
 
 def one_result(kind: str | None, dtype: str, result: Tensor) -> None:

@@ -65,11 +65,19 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME, description="Burn one GPU with products of matrices, every one of them verified."
     )
-    parser.add_argument("--dtypes", required=True, type=dtypes, help="number formats, f64,f32,...: they take turns")
-    parser.add_argument("--seconds", required=True, type=seconds, help="of burn, all formats together")
-    parser.add_argument("--peers", type=_peers, default=0, help="how many of the other GPUs it sees are copied to")
     parser.add_argument(
-        "--plain", action="store_true", help="time the same products without verifying too, half of each turn"
+        "--dtypes", required=True, type=dtypes, help="number formats, f64,f32,...: they take turns"
+    )
+    parser.add_argument(
+        "--seconds", required=True, type=seconds, help="of burn, all formats together"
+    )
+    parser.add_argument(
+        "--peers", type=_peers, default=0, help="how many of the other GPUs it sees are copied to"
+    )
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="time the same products without verifying too, half of each turn",
     )
     parser.add_argument(
         "--inject", type=fault.argument, metavar="FAULT",
@@ -90,12 +98,16 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     if torch.cuda.device_count() <= options.peers:
         seen = torch.cuda.device_count() - 1
-        raise CardError(f"{options.peers} peers are to be copied to, and {seen} are seen: see CUDA_VISIBLE_DEVICES")
+        raise CardError(
+            f"{options.peers} peers are to be copied to, and {seen} are seen: see CUDA_VISIBLE_DEVICES"
+        )
     major, minor = map(int, card["capability"].split("."))
     offered = tuple(dtype for dtype in options.dtypes if dtype.missing((major, minor)) is None)
     whole = own.whole_bytes()
     divisors = {dtype.short: divisor_for(dtype, (major, minor), whole) for dtype in offered}
-    order = BurnOptions(offered, options.seconds, options.plain, fault.slowness(options.inject), divisors)
+    order = BurnOptions(
+        offered, options.seconds, options.plain, fault.slowness(options.inject), divisors
+    )
     parameters: dict[str, Any] = {
         "dtypes": [dtype.short for dtype in options.dtypes],
         "seconds": options.seconds,
@@ -114,7 +126,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
     stoppage = fault.Stoppage() if options.inject is not None else None
     device = TorchDevice("cuda", own, comparator, options.inject, stoppage)
     copies = Copies(output, KernelPattern, range(1, options.peers + 1), boot_s)
-    BurnWorker(order, device, own, output, copies, boot_s).run(RESERVE + options.peers * RESERVE_A_PEER)
+    BurnWorker(order, device, own, output, copies, boot_s).run(
+        RESERVE + options.peers * RESERVE_A_PEER
+    )
     output.end()
 
 

@@ -38,7 +38,11 @@ class Operands:
         a = self.a[: shape.m * shape.k].view(shape.m, shape.k)
         flat = self.b[: shape.k * shape.n]
         # The libraries want the second operand of one byte by columns.
-        b = flat.view(shape.n, shape.k).t() if self.dtype.operand_bytes == 1 else flat.view(shape.k, shape.n)
+        b = (
+            flat.view(shape.n, shape.k).t()
+            if self.dtype.operand_bytes == 1
+            else flat.view(shape.k, shape.n)
+        )
         return a, b
 
     def digests(self) -> tuple[str, str]:
@@ -46,7 +50,9 @@ class Operands:
         return digest(self.a), digest(self.b)
 
 
-def operands(dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]) -> Operands:
+def operands(
+    dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]
+) -> Operands:
     """Operands of this `kind` (normal or whole), in memory that `take` gives, so many bytes at a time."""
     import torch
 
@@ -67,7 +73,9 @@ def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Ten
 
     if kind == "whole":
         largest = dtype.largest(deepest)
-        return torch.randint(-largest, largest + 1, (count,), device=random.device, generator=random)
+        return torch.randint(
+            -largest, largest + 1, (count,), device=random.device, generator=random
+        )
     wide = torch.float64 if dtype.short == "f64" else torch.float32
     drawn = torch.randn(count, device=random.device, generator=random, dtype=wide)
     return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
@@ -98,7 +106,9 @@ _LISTED = 4
 ProofResult = tuple[dict[str, Any] | None, str]
 
 
-def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> ProofResult:
+def first_proof(
+    operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any
+) -> ProofResult:
     """Make a product into `result` by `make()`, and what is wrong with it: a finding or None, and a sentence; `kind` is normal or whole."""
     spoil(result)
     make()
@@ -106,7 +116,9 @@ def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, mak
     if dtype.exact or (kind == "whole" and not dtype.result_error):
         return _freivalds(operands, shape, kind, result)
     return (
-        _by_processor(operands, shape, result) if dtype.short == "f64" else _by_float64(operands, shape, kind, result)
+        _by_processor(operands, shape, result)
+        if dtype.short == "f64"
+        else _by_float64(operands, shape, kind, result)
     )
 
 
@@ -122,7 +134,9 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
     a, b = operands.views(shape)
     bound = float(shape.k) * operands.dtype.largest(shape.k) ** 2
     strange = odd(result)
-    sound = (result.abs() <= bound) & (result == result.trunc() if result.is_floating_point() else True)
+    sound = (result.abs() <= bound) & (
+        result == result.trunc() if result.is_floating_point() else True
+    )
     unsound = int((~sound).sum())
     wrong: set[int] = set()
     for _ in range(0 if unsound else _VECTORS):
@@ -130,7 +144,17 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
         random = torch.Generator(result.device)
         random.seed()
         shape_of = (1, shape.n)
-        r = torch.randint(-(2**63), 2**63 - 1, shape_of, device=result.device, generator=random, dtype=torch.int64) | 1
+        r = (
+            torch.randint(
+                -(2**63),
+                2**63 - 1,
+                shape_of,
+                device=result.device,
+                generator=random,
+                dtype=torch.int64,
+            )
+            | 1
+        )
         right = _times(b, r)
         rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
         wrong.update(rows)
@@ -158,7 +182,10 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
     wide = b.to(torch.float64)
     own, share = operands.dtype.bound(shape.k)
     if kind == "whole":
-        own, share = 2 * own, 0.0  # rounded once more where a library adds parts that it has rounded
+        own, share = (
+            2 * own,
+            0.0,
+        )  # rounded once more where a library adds parts that it has rounded
     squares = wide.square() if share else None
     blocks = [(row, min(row + _ROWS, shape.m)) for row in range(0, shape.m, _ROWS)]
     rows = elements = 0
@@ -177,17 +204,35 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
         error = (got - exact).abs_()
         wrong = ~(error <= allowed)  # also where the error is no number
         here = int(wrong.sum())
-        rows, elements, largest = rows + end - begin, elements + here, max(largest, float(error.max()))
+        rows, elements, largest = (
+            rows + end - begin,
+            elements + here,
+            max(largest, float(error.max())),
+        )
         if share or own:
             worst = max(worst, float((error / allowed.clamp_(min=1e-300)).max()))
         for i, j in wrong.nonzero()[: _LISTED - len(listed)].tolist() if here else ():
             place = [begin + i, j]
-            listed.append({"index": place, "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))})
+            listed.append(
+                {
+                    "index": place,
+                    "expected": repr(float(exact[i, j])),
+                    "got": repr(float(got[i, j])),
+                }
+            )
         now_s = time.monotonic()
         # By the block just done: the very first is slow, because the library wakes up.
-        room = int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
-        if room < len(left):  # too slow for all: those that there is time for, spread evenly over what is left
-            left = [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)] if room > 0 else []
+        room = (
+            int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
+        )
+        if room < len(
+            left
+        ):  # too slow for all: those that there is time for, spread evenly over what is left
+            left = (
+                [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)]
+                if room > 0
+                else []
+            )
     strange = odd(result)
     text = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
     text += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"

@@ -28,7 +28,9 @@ def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
         if groups >= MIN_GROUPS:
             found.append((group, groups))
     if not found:
-        raise ValueError(f"a ring needs {MIN_GROUPS} groups of results, and there is memory for {slots} results")
+        raise ValueError(
+            f"a ring needs {MIN_GROUPS} groups of results, and there is memory for {slots} results"
+        )
     best = max(group * groups for group, groups in found)
     return max(one for one in found if one[0] * one[1] >= best - slots / 20)
 
@@ -49,7 +51,9 @@ class ResultRing:
 
     def __init__(self, groups: int) -> None:
         if groups < MIN_GROUPS:
-            raise ValueError(f"a ring needs {MIN_GROUPS} groups of results, and there is memory for {groups}")
+            raise ValueError(
+                f"a ring needs {MIN_GROUPS} groups of results, and there is memory for {groups}"
+            )
         self._held: list[ResultGroup | None] = [None] * groups
         self._next = 0
 

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from acceptance.loads.gemm.dtypes import Dtype
 
 WIDTH = 8192
-DEPTH = {"f64": 8192, "f32": 8192, "tf32": 16384, "f16": 16384, "bf16": 16384, "f8": 32768, "i8": 32768}
+DEPTH = {
+    "f64": 8192,
+    "f32": 8192,
+    "tf32": 16384,
+    "f16": 16384,
+    "bf16": 16384,
+    "f8": 32768,
+    "i8": 32768,
+}
 # Architectures whose float64 is half of float32's rate; the others have a 32nd or a 64th (NVIDIA's CUDA programming guide, throughput of
 # arithmetic instructions).
 FAST_FLOAT64 = frozenset({(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)})
@@ -47,7 +55,11 @@ def shapes(dtype: Dtype, divisor: int = 1) -> tuple[Shape, ...]:
     The depth stays, because it decides what comparing costs; it shrinks beyond a divisor of 8 only, as tests have it.
     """
     width, depth = WIDTH // divisor, DEPTH[dtype.short] // max(1, divisor // 8)
-    return (Shape(width, width, depth), Shape(2 * width, width // 2, depth), Shape(width // 2, 2 * width, depth))
+    return (
+        Shape(width, width, depth),
+        Shape(2 * width, width // 2, depth),
+        Shape(width // 2, 2 * width, depth),
+    )
 
 
 def divisor_for(dtype: Dtype, capability: tuple[int, int], whole_bytes: int) -> int:

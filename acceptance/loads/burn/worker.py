@@ -72,7 +72,9 @@ NAMES = ("burn_{}", "burn_{}_kept", "burn_{}_miscompares")
 LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 GROUP = 8  # products compared at once, and fewer where they are slow
 GROUP_S = 0.5
-LAP_ROWS = 500  # of the table of laps: the first and the last, so that days of burn stay within bounds
+LAP_ROWS = (
+    500  # of the table of laps: the first and the last, so that days of burn stay within bounds
+)
 LISTED = 64  # wrong products of a format that are told one by one; all are counted
 _PROGRESS = 2000  # lines at most, however long it burns
 _PROGRESS_S = 5.0
@@ -120,9 +122,7 @@ class BurnWorker:
         """Prove the first products of every format, then burn in turns. Raises CardError."""
         formats = [self._prove(dtype) for dtype in self._order.dtypes]
         free = self._card.free_bytes()
-        self._room = (
-            f"{free / 2**30:.1f} GiB are free, of which {reserve_bytes / 2**30:.1f} GiB are kept for the library"
-        )
+        self._room = f"{free / 2**30:.1f} GiB are free, of which {reserve_bytes / 2**30:.1f} GiB are kept for the library"
         self._room += " and the GPU's peers; end what uses the GPU, if something does"
         if free <= reserve_bytes:
             raise CardError(f"the GPU's memory is too small: {self._room}")
@@ -135,7 +135,9 @@ class BurnWorker:
                 f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s {one.products - one.wrong} right {one.wrong} wrong"
                 for one in formats
             )
-            self._output.note(f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {text}")
+            self._output.note(
+                f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {text}"
+            )
         self._beside.finish()
         for one in formats:
             self._report(one)
@@ -144,7 +146,11 @@ class BurnWorker:
             digests = [(one.dtype.short, *row) for one in formats for row in one.proof.digests]
             self._output.table("burn_digests", ("format", "shape", "inputs", "result"), digests)
             half = LAP_ROWS // 2
-            rows = self._laps if len(self._laps) <= LAP_ROWS else self._laps[:half] + self._laps[-half:]
+            rows = (
+                self._laps
+                if len(self._laps) <= LAP_ROWS
+                else self._laps[:half] + self._laps[-half:]
+            )
             self._output.table("burn_laps", LAPS, rows)
             if self._order.plain:
                 columns = ("format", "products", "from s", "to s", "TFLOP/s")
@@ -153,7 +159,9 @@ class BurnWorker:
     def _prove(self, dtype: Dtype) -> Format:
         divisor = self._order.divisors.get(dtype.short, 1)
         proof = self._device.prove(dtype, divisor)
-        found = Format(dtype, divisor, max(1, min(GROUP, int(GROUP_S / max(proof.one_s, 1e-9)))), proof)
+        found = Format(
+            dtype, divisor, max(1, min(GROUP, int(GROUP_S / max(proof.one_s, 1e-9)))), proof
+        )
         for finding in proof.findings:
             self._wrong(found, finding)
         for note in proof.notes:
@@ -165,24 +173,32 @@ class BurnWorker:
         try:
             turn = self._device.begin(one.dtype, one.divisor, one.most)
         except ValueError as error:
-            raise CardError(f"the GPU's memory is too small for {one.dtype.name}: {error}: {self._room}") from None
+            raise CardError(
+                f"the GPU's memory is too small for {one.dtype.name}: {error}: {self._room}"
+            ) from None
         self._filled = min(self._filled, turn.filled_bytes / free)
         for (shape, _, due), got in zip(one.proof.digests, turn.digests, strict=True):
             if due != got:
-                self._wrong(one, {"check": "again", "shape": shape, "lap": lap, "expected": due, "got": got})
+                self._wrong(
+                    one, {"check": "again", "shape": shape, "lap": lap, "expected": due, "got": got}
+                )
         half_s = self._order.turn_s / (2 if self._order.plain else 1)
         before = one.products
         done = self._course(one, turn, lap, half_s, verify=True)
         one.work = (one.work[0] + done.operations, one.work[1] + done.spent_s)
         one.first_last = (one.first_last[0] if lap else done.rate, done.rate)
         when = round(done.from_s, 3), round(done.to_s, 3)
-        self._laps.append((lap, one.dtype.short, done.rate, one.products - before, done.spent_s, *when))
+        self._laps.append(
+            (lap, one.dtype.short, done.rate, one.products - before, done.spent_s, *when)
+        )
         if self._order.plain:
             plain = self._course(one, turn, lap, half_s, verify=False)
             one.plain = (one.plain[0] + plain.operations, one.plain[1] + plain.spent_s)
         self._inputs(one, turn, lap)
 
-    def _course(self, one: Format, turn: FormatTurn, lap: int, seconds: float, *, verify: bool) -> _Course:
+    def _course(
+        self, one: Format, turn: FormatTurn, lap: int, seconds: float, *, verify: bool
+    ) -> _Course:
         """Products for so many seconds, until the last of them was compared."""
         ring, given, began_s = ResultRing(turn.groups), deque[Any](), self._boot_s()
         operations = done_s = owed = 0.0
@@ -216,7 +232,11 @@ class BurnWorker:
         spent_s = self._card.seconds(begin, self._card.mark())
         done = _Course(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
         kind = "verified" if verify else "plain"
-        self._courses += [(one.dtype.short, kind, done.from_s, done.to_s, done.rate)] if self._order.plain else []
+        self._courses += (
+            [(one.dtype.short, kind, done.from_s, done.to_s, done.rate)]
+            if self._order.plain
+            else []
+        )
         self._done_s += seconds
         return done
 
@@ -259,7 +279,9 @@ class BurnWorker:
         one.wrong += 1
         if one.told < LISTED:
             one.told += 1
-            self._output.miscompare({"component": COMPONENT, "dtype": one.dtype.short, **miscompare})
+            self._output.miscompare(
+                {"component": COMPONENT, "dtype": one.dtype.short, **miscompare}
+            )
 
     def _report(self, one: Format) -> None:
         rate, kept, wrong = (name.format(one.dtype.short) for name in NAMES)
@@ -270,4 +292,6 @@ class BurnWorker:
             plain = one.plain[0] / one.plain[1] / 1e12
             self._output.reading(f"burn_{one.dtype.short}_plain", "TFLOP/s", COMPONENT, plain)
             share = one.work[0] / one.work[1] / 1e12 / plain
-            self._output.reading(f"burn_{one.dtype.short}_verified_ratio", "ratio", COMPONENT, share)
+            self._output.reading(
+                f"burn_{one.dtype.short}_verified_ratio", "ratio", COMPONENT, share
+            )

@@ -14,7 +14,9 @@ Tensor = Any  # torch.Tensor; torch is not there where the types are checked
 _CHUNK = 1 << 24  # words made at a time: 128 MiB, and as much again for what they are made from
 _WRAP = 1 << 64
 # The constants of SplitMix64 as signed numbers: a product modulo 2**64 has the same bits.
-_STEP, _FIRST, _SECOND = (x - _WRAP for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_STEP, _FIRST, _SECOND = (
+    x - _WRAP for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 
 
 def words(start: int, count: int, device: Any) -> Tensor:

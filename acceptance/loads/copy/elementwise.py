@@ -37,7 +37,11 @@ def row(elements: int, rate: float) -> list[int | float]:
 def hump(l2_bytes: int) -> str:
     """What a reader must know who wonders why the middle of the table may be faster than the memory."""
     fits = [elements for elements in ELEMENTS if BYTES_AN_ELEMENT * elements <= l2_bytes]
-    within = f"the vectors of up to {max(fits)} elements fit into it" if fits else "no vectors of the table fit into it"
+    within = (
+        f"the vectors of up to {max(fits)} elements fit into it"
+        if fits
+        else "no vectors of the table fit into it"
+    )
     return f"elementwise product: the L2 cache holds {l2_bytes / 2**20:.1f} MiB, {within}; only larger ones show the memory"
 
 
@@ -74,11 +78,26 @@ def measure(elements: int, report: Report, inject: str | None) -> tuple[float, i
         rates.append(BYTES_AN_ELEMENT * elements * count / batch(count) / 1e9)
         if inject == "wrong" and turn == _INJECTED_BATCH:
             c[elements // 2] = SPOILED
-        differs = c != expected  # also true where c is NaN; neither is ever 0, so equal values have equal bits
+        differs = (
+            c != expected
+        )  # also true where c is NaN; neither is ever 0, so equal values have equal bits
         here = int(differs.count_nonzero())
         if here:
             wrong += 1
             at = int(differs.nonzero()[0])
-            found: dict[str, Any] = {"index": at, "expected": float(expected[at]), "got": str(float(c[at]))}
-            report({"component": "gpu0", "check": NAME, "elements": elements, "batch": turn, "wrong": here, **found})
+            found: dict[str, Any] = {
+                "index": at,
+                "expected": float(expected[at]),
+                "got": str(float(c[at])),
+            }
+            report(
+                {
+                    "component": "gpu0",
+                    "check": NAME,
+                    "elements": elements,
+                    "batch": turn,
+                    "wrong": here,
+                    **found,
+                }
+            )
     return statistics.median(rates), wrong

@@ -64,7 +64,9 @@ OWN = "gpu0"
 CACHE_FACTOR = 4  # buffers of a copy within the GPU, as a multiple of its L2 cache
 _MIB = 1 << 20
 _LOCAL_BYTES = 4096 * _MIB  # at most, of each of the two buffers
-_LOCAL_SHARE = 4  # each takes at most this part of the free memory: two buffers, and as much for comparing
+_LOCAL_SHARE = (
+    4  # each takes at most this part of the free memory: two buffers, and as much for comparing
+)
 _HOST_BUFFERS = 4
 _PATHS = 7  # without peers
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
@@ -85,9 +87,15 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME, description="Copy to, from, within and between GPUs, and verify it all."
     )
-    parser.add_argument("--seconds", required=True, type=seconds, help="how long each path is copied and compared")
-    parser.add_argument("--mib", type=_mebibytes, default=512, help="of each buffer (default %(default)s)")
-    parser.add_argument("--inject", choices=("wrong", "slow"), help="a fault on purpose; such a run never passes")
+    parser.add_argument(
+        "--seconds", required=True, type=seconds, help="how long each path is copied and compared"
+    )
+    parser.add_argument(
+        "--mib", type=_mebibytes, default=512, help="of each buffer (default %(default)s)"
+    )
+    parser.add_argument(
+        "--inject", choices=("wrong", "slow"), help="a fault on purpose; such a run never passes"
+    )
     return parser
 
 
@@ -128,7 +136,9 @@ class CopyRun:
 
     def measure(self, transfer: Transfer) -> CopyTally:
         """Take one path, and say at once what it gave."""
-        tally = measure_copies(transfer, self.options.seconds, self.output.miscompare, self.options.inject)
+        tally = measure_copies(
+            transfer, self.options.seconds, self.output.miscompare, self.options.inject
+        )
         self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
         self.output.reading(transfer.name, "GB/s", transfer.component, tally.median)
         self.done += 1
@@ -148,24 +158,41 @@ class CopyRun:
         size, count = self.options.mib * _MIB, self.options.mib * _MIB // WORD
         reference = np.empty(count, np.uint64)
         pattern.write(reference, first_number(_TO_HOST))
-        source, destination = (torch.empty(count, dtype=torch.int64, pin_memory=True) for _ in range(2))
+        source, destination = (
+            torch.empty(count, dtype=torch.int64, pin_memory=True) for _ in range(2)
+        )
         pattern.write(source.numpy().view(np.uint64), first_number(_TO_DEVICE))
         there, here = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
-        up, down = HostToDevice(source, there, _TO_DEVICE), DeviceToHost(here, destination, _TO_HOST, reference)
+        up, down = (
+            HostToDevice(source, there, _TO_DEVICE),
+            DeviceToHost(here, destination, _TO_HOST, reference),
+        )
         h2d = self.measure_own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
         d2h = self.measure_own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
         for both in (
-            BidirectionalTransfer("copy_own_h2d_bidirectional", OWN, size, up, down, background_copies(h2d, d2h)),
-            BidirectionalTransfer("copy_own_d2h_bidirectional", OWN, size, down, up, background_copies(d2h, h2d)),
+            BidirectionalTransfer(
+                "copy_own_h2d_bidirectional", OWN, size, up, down, background_copies(h2d, d2h)
+            ),
+            BidirectionalTransfer(
+                "copy_own_d2h_bidirectional", OWN, size, down, up, background_copies(d2h, h2d)
+            ),
         ):
             self.measure_own(both)
             if both.apart:
-                self.output.note(f"{both.name}: the other way was not busy to the end of {both.apart} copies")
+                self.output.note(
+                    f"{both.name}: the other way was not busy to the end of {both.apart} copies"
+                )
         ordinary = torch.from_numpy(reference.view(np.int64))
-        self.measure_own(PageableTransfer("copy_own_h2d_pageable", OWN, size, HostToDevice(ordinary, there, _TO_HOST)))
+        self.measure_own(
+            PageableTransfer(
+                "copy_own_h2d_pageable", OWN, size, HostToDevice(ordinary, there, _TO_HOST)
+            )
+        )
         pages = torch.zeros(count, dtype=torch.int64)
         self.measure_own(
-            PageableTransfer("copy_own_d2h_pageable", OWN, size, DeviceToHost(here, pages, _TO_HOST, reference))
+            PageableTransfer(
+                "copy_own_d2h_pageable", OWN, size, DeviceToHost(here, pages, _TO_HOST, reference)
+            )
         )
 
     def measure_local(self, l2_bytes: int) -> None:
@@ -177,10 +204,15 @@ class CopyRun:
         self.output.note(
             f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has {l2_bytes / _MIB:.1f} MiB"
         )
-        source, destination = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
+        source, destination = (
+            torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2)
+        )
         self.measure_own(
             UnidirectionalTransfer(
-                "copy_own_d2d", OWN, 2 * count * WORD, DeviceToDevice(source, destination, (uuid(0), uuid(0)))
+                "copy_own_d2d",
+                OWN,
+                2 * count * WORD,
+                DeviceToDevice(source, destination, (uuid(0), uuid(0))),
             )
         )
 
@@ -222,7 +254,11 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     about = torch.cuda.get_device_properties(0)
     output.note(f"{card['gpu']}, compute capability {card['capability']}, {card['library']}")
-    output.note(numa.pin_process(numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)))
+    output.note(
+        numa.pin_process(
+            numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)
+        )
+    )
     others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
     course = CopyRun(options, output, _PATHS + len(peers))
@@ -233,7 +269,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
             course.peer(index)
         else:
             output.absent(
-                "copy_own_p2p", f"{OWN}->gpu{index}", "torch says that the one GPU cannot reach the other's memory"
+                "copy_own_p2p",
+                f"{OWN}->gpu{index}",
+                "torch says that the one GPU cannot reach the other's memory",
             )
     output.reading("copy_own_miscompares", "count", OWN, course.wrong)
     course.products(about.L2_cache_size)
@@ -248,7 +286,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         require_host_memory(options.mib, available_bytes())
     except ArraysError as error:
         parser.error(str(error))
-    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), errors=(CopyError, numa.NumaError))
+    return run_guarded(
+        NAME, lambda: run(options, Output(sys.stdout)), errors=(CopyError, numa.NumaError)
+    )
 
 
 if __name__ == "__main__":

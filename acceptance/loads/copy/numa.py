@@ -42,12 +42,18 @@ def placement(address: str, allowed: Set[int], root: Path = Path("/")) -> Placem
         return Placement(frozenset(), f"the firmware gives {address} no NUMA node: {free}")
     listed = _content(root / f"sys/devices/system/node/node{text}/cpulist")
     if listed is None:
-        return Placement(frozenset(), f"{address} is on NUMA node {text}, which the kernel does not show: {free}")
+        return Placement(
+            frozenset(), f"{address} is on NUMA node {text}, which the kernel does not show: {free}"
+        )
     cpus = frozenset(allowed & cpu_list(listed))
     if not cpus:
-        why = "has no CPU" if not listed else f"has the CPUs {listed}, none of which may be used here"
+        why = (
+            "has no CPU" if not listed else f"has the CPUs {listed}, none of which may be used here"
+        )
         return Placement(cpus, f"{address} is on NUMA node {text}, which {why}: {free}")
-    return Placement(cpus, f"host memory on NUMA node {text}, that of {address}, by its CPUs {listed}")
+    return Placement(
+        cpus, f"host memory on NUMA node {text}, that of {address}, by its CPUs {listed}"
+    )
 
 
 def cpu_list(text: str) -> frozenset[int]:

@@ -74,9 +74,18 @@ def fault(expected: Words, got: Words) -> dict[str, Any] | None:
         return None
     wrong = np.flatnonzero(expected != got)
     places = [place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]]
-    return {"words": len(wrong), "unwritten": int(np.count_nonzero(got[wrong] == SPOILED)), "first": places}
+    return {
+        "words": len(wrong),
+        "unwritten": int(np.count_nonzero(got[wrong] == SPOILED)),
+        "first": places,
+    }
 
 
 def place(index: int, expected: int, got: int) -> dict[str, Any]:
     """One wrong word, for a report."""
-    return {"index": index, "expected": f"{expected:016x}", "got": f"{got:016x}", "xor": f"{expected ^ got:016x}"}
+    return {
+        "index": index,
+        "expected": f"{expected:016x}",
+        "got": f"{got:016x}",
+        "xor": f"{expected ^ got:016x}",
+    }

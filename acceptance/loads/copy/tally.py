@@ -81,5 +81,7 @@ def measure_copies(
         if found is not None:
             tally.wrong += 1
             if tally.wrong <= REPORTED:
-                report({"component": transfer.component, "check": transfer.name, "copy": turn, **found})
+                report(
+                    {"component": transfer.component, "check": transfer.name, "copy": turn, **found}
+                )
     return tally

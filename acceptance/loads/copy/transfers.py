@@ -58,7 +58,12 @@ class DeviceToHost:
     """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host buffer, compared with `reference` there."""
 
     def __init__(self, device: Tensor, host: Tensor, seed: int, reference: Words) -> None:
-        self.device, self.host, self.first, self.reference = device, host, first_number(seed), reference
+        self.device, self.host, self.first, self.reference = (
+            device,
+            host,
+            first_number(seed),
+            reference,
+        )
         self._words: Words = host.numpy().view(reference.dtype)
 
     def spoil(self) -> None:
@@ -168,7 +173,9 @@ class BidirectionalTransfer(UnidirectionalTransfer):
     then that of waiting for the other way as well.
     """
 
-    def __init__(self, name: str, component: str, counted: int, way: Direction, other: Direction, beside: int) -> None:
+    def __init__(
+        self, name: str, component: str, counted: int, way: Direction, other: Direction, beside: int
+    ) -> None:
         import torch
 
         super().__init__(name, component, counted, way)

@@ -46,17 +46,26 @@ def parse_cores(text: str) -> tuple[Core, ...]:
     for word in words:
         match = _GROUP.fullmatch(word)
         if match is None or (match["name"] is None and len(words) > 1):
-            raise CoresError(f"{word!r} is not a group of cores: write it as 0,1;2,3 or as NAME=0,1;2,3 NAME=4;5")
+            raise CoresError(
+                f"{word!r} is not a group of cores: write it as 0,1;2,3 or as NAME=0,1;2,3 NAME=4;5"
+            )
         name = match["name"] or "all"
         if any(core.group == name for core in found):
-            raise CoresError(f"the group of cores {name!r} is named twice in {text!r}: join its cores by semicolons")
-        found += [Core(name, tuple(int(cpu) for cpu in core.split(","))) for core in match["cores"].split(";")]
+            raise CoresError(
+                f"the group of cores {name!r} is named twice in {text!r}: join its cores by semicolons"
+            )
+        found += [
+            Core(name, tuple(int(cpu) for cpu in core.split(",")))
+            for core in match["cores"].split(";")
+        ]
     cpus = [cpu for core in found for cpu in core.cpus]
     if not cpus:
         raise CoresError("no core is named: write them as 0,1;2,3")
     for cpu in cpus:
         if cpus.count(cpu) > 1:
-            raise CoresError(f"CPU {cpu} is named twice in {text!r}: every logical CPU belongs to one core")
+            raise CoresError(
+                f"CPU {cpu} is named twice in {text!r}: every logical CPU belongs to one core"
+            )
     return tuple(found)
 
 

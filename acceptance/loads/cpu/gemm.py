@@ -48,7 +48,9 @@ def _size(text: str) -> int:
 
 def _fault(text: str) -> str:
     if not re.fullmatch(r"bitflip|stuck|nan|die|hang|slow:[1-9][0-9]?", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of bitflip, stuck, nan, die, hang, slow:PERCENT")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not one of bitflip, stuck, nan, die, hang, slow:PERCENT"
+        )
     return text
 
 
@@ -58,7 +60,12 @@ def arguments() -> argparse.ArgumentParser:
         prog=NAME, description="Multiply matrices on all cores at once and verify every result."
     )
     parser.add_argument("--dtype", required=True, choices=sorted(SHORT))
-    parser.add_argument("--seconds", required=True, type=seconds, help="how long the cores work, warm-up not counted")
+    parser.add_argument(
+        "--seconds",
+        required=True,
+        type=seconds,
+        help="how long the cores work, warm-up not counted",
+    )
     parser.add_argument(
         "--cores",
         required=True,
@@ -66,13 +73,21 @@ def arguments() -> argparse.ArgumentParser:
         help="'0,1;2,3' (two cores), or groups: 'performance=0,1;2,3 efficiency=4;5'",
     )
     parser.add_argument(
-        "--size", type=_size, default=1536, help="rows and columns of the matrices (default %(default)s)"
+        "--size",
+        type=_size,
+        default=1536,
+        help="rows and columns of the matrices (default %(default)s)",
     )
     parser.add_argument(
-        "--grace", type=seconds, default=60.0, help="seconds a worker may be late before it counts as hung"
+        "--grace",
+        type=seconds,
+        default=60.0,
+        help="seconds a worker may be late before it counts as hung",
     )
     parser.add_argument(
-        "--inject", type=_fault, help="a fault on the last core, to prove that it is found; such a run never passes"
+        "--inject",
+        type=_fault,
+        help="a fault on the last core, to prove that it is found; such a run never passes",
     )
     return parser
 
@@ -81,7 +96,9 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     """Each core's rate over the median of the other cores of its group; a core alone in its group has none."""
     found = {}
     for core, rate in rates.items():
-        others = [other for peer, other in rates.items() if peer.group == core.group and peer != core]
+        others = [
+            other for peer, other in rates.items() if peer.group == core.group and peer != core
+        ]
         if others:
             found[core] = rate / statistics.median(others)
     return found
@@ -100,17 +117,29 @@ def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
 
 
 def conclude(
-    output: Output, dtype: str, size: int, ready: dict[Core, WorkerReady], laps: dict[Core, LoopResult]
+    output: Output,
+    dtype: str,
+    size: int,
+    ready: dict[Core, WorkerReady],
+    laps: dict[Core, LoopResult],
 ) -> None:
     """Turn what the workers said into the readings, and end the output."""
     short = SHORT[dtype]
     groups = digest_outliers(ready)
     if groups:
-        output.miscompare({"check": "digest", "found": "first products that differ between cores", "digests": groups})
+        output.miscompare(
+            {
+                "check": "digest",
+                "found": "first products that differ between cores",
+                "digests": groups,
+            }
+        )
     for library in sorted({answer.library for answer in ready.values()}):
         output.note(f"products made by {library}")
     if not groups and all(answer.right for answer in ready.values()):
-        output.note(f"sha256 of the first product on every core: {next(iter(ready.values())).digest}")
+        output.note(
+            f"sha256 of the first product on every core: {next(iter(ready.values())).digest}"
+        )
     rates = {core: lap.products * 2 * size**3 / lap.seconds / 1e9 for core, lap in laps.items()}
     minority = sum(map(len, groups.values())) - max(map(len, groups.values()), default=0)
     wrong_first = sum(not answer.right for answer in ready.values())
@@ -144,7 +173,13 @@ def run(options: argparse.Namespace, output: Output) -> None:
             gemm_worker,  # here, so that numpy is loaded by the pinned worker and never by the parent
         )
 
-        gemm_worker.work(core, connection, options.size, options.dtype, options.inject if core == cores[-1] else None)
+        gemm_worker.work(
+            core,
+            connection,
+            options.size,
+            options.dtype,
+            options.inject if core == cores[-1] else None,
+        )
 
     def miscompare(_core: Core, details: dict[str, Any]) -> None:
         output.miscompare(details)
@@ -175,7 +210,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends parent and workers alike, without tracebacks
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # ends parent and workers alike, without tracebacks
     parser = arguments()
     options = parser.parse_args(argv)
     try:

@@ -76,7 +76,12 @@ class ProductCheck:
             if self.wrong <= _REPORTED:
                 seconds = round(time.monotonic() - self.began, 6)
                 self.report(
-                    {"check": "repeat", "product": turn, "seconds": seconds, **bits.difference(self.first, self.result)}
+                    {
+                        "check": "repeat",
+                        "product": turn,
+                        "seconds": seconds,
+                        **bits.difference(self.first, self.result),
+                    }
                 )
         bits.spoil(self.result, turn)
 
@@ -117,10 +122,14 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     if found is not None:
         report({"check": "exact", **found})
     result = spoiled_result(size, dtype)
-    connection.send(("ready", WorkerReady(hashlib.sha256(first.data).hexdigest(), found is None, library())))
+    connection.send(
+        ("ready", WorkerReady(hashlib.sha256(first.data).hexdigest(), found is None, library()))
+    )
     _, (start, until) = connection.recv()
     sleep_until(start)
     comparison = ProductCheck(first, result, report, start)
     products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
     # A first product that was wrong makes nothing after it right: its equals are wrong too, and its unequals are not known to be right.
-    connection.send(("lap", LoopResult(products, comparison.wrong if found is None else products, seconds)))
+    connection.send(
+        ("lap", LoopResult(products, comparison.wrong if found is None else products, seconds))
+    )

@@ -72,14 +72,20 @@ def available_bytes(root: Path = Path("/")) -> int:
     text = (root / "proc/meminfo").read_text()
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
     if match is None:
-        raise ArraysError("/proc/meminfo has no MemAvailable line: this load needs Linux 3.14 or later")
+        raise ArraysError(
+            "/proc/meminfo has no MemAvailable line: this load needs Linux 3.14 or later"
+        )
     return int(match[1]) * 1024
 
 
 def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, available: int) -> int:
     """Elements of each array of each worker, so that the arrays exceed the caches and fit into memory; raises ArraysError."""
     least = math.ceil(CACHE_FACTOR * llc_bytes / workers)  # bytes of one array of one worker
-    array = max(_SMALLEST_BYTES, least) if megabytes_per_core is None else megabytes_per_core * 10**6 // 3
+    array = (
+        max(_SMALLEST_BYTES, least)
+        if megabytes_per_core is None
+        else megabytes_per_core * 10**6 // 3
+    )
     if array < least:
         needed = math.ceil(3 * least / 10**6)
         raise ArraysError(
@@ -100,22 +106,38 @@ def arguments() -> argparse.ArgumentParser:
         prog=NAME, description="Copy and add arrays on all cores at once and verify every result."
     )
     parser.add_argument(
-        "--seconds", required=True, type=seconds, help="how long copy and triad take turns, warm-up not counted"
+        "--seconds",
+        required=True,
+        type=seconds,
+        help="how long copy and triad take turns, warm-up not counted",
     )
     parser.add_argument(
-        "--cores", required=True, type=parse_cores, help="'0,1;2,3' (two cores), or NAME=0,1;2,3 NAME=4;5"
+        "--cores",
+        required=True,
+        type=parse_cores,
+        help="'0,1;2,3' (two cores), or NAME=0,1;2,3 NAME=4;5",
     )
     parser.add_argument(
-        "--llc-bytes", required=True, type=whole_number, help="all last-level caches of the machine together"
+        "--llc-bytes",
+        required=True,
+        type=whole_number,
+        help="all last-level caches of the machine together",
     )
     parser.add_argument(
-        "--megabytes-per-core", type=whole_number, help="all three arrays of a core (default: as the cache demands)"
+        "--megabytes-per-core",
+        type=whole_number,
+        help="all three arrays of a core (default: as the cache demands)",
     )
     parser.add_argument(
-        "--grace", type=seconds, default=120.0, help="seconds a worker may be late before it counts as hung"
+        "--grace",
+        type=seconds,
+        default=120.0,
+        help="seconds a worker may be late before it counts as hung",
     )
     parser.add_argument(
-        "--inject", choices=("bitflip", "die"), help="a fault on the last core; such a run never passes"
+        "--inject",
+        choices=("bitflip", "die"),
+        help="a fault on the last core; such a run never passes",
     )
     return parser
 
@@ -151,13 +173,17 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
             team.start(lambda moment: (moment, kernel, passes))
             done = team.collect("done", options.grace, miscompare)
             tallies[kernel].wrong += sum(wrong for _, _, wrong in done.values())
-            took: float = max(ended for _, ended, _ in done.values()) - min(began for began, _, _ in done.values())
+            took: float = max(ended for _, ended, _ in done.values()) - min(
+                began for began, _, _ in done.values()
+            )
             return took
 
         team.collect("ready", options.grace, miscompare)
         passes = {kernel: math.ceil(_REPEAT_S / max(repeat(kernel, 1), 1e-6)) for kernel in tallies}
         began = said = time.monotonic()
-        while (now := time.monotonic()) - began < options.seconds or len(tallies["triad"].rates) < _COUNTED:
+        while (now := time.monotonic()) - began < options.seconds or len(
+            tallies["triad"].rates
+        ) < _COUNTED:
             if now - said >= _PROGRESS_S:
                 said = now
                 output.progress(round(min(now - began, options.seconds), 1), options.seconds)
@@ -176,12 +202,16 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends parent and workers alike, without tracebacks
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # ends parent and workers alike, without tracebacks
     parser = arguments()
     options = parser.parse_args(argv)
     try:
         require_allowed(options.cores)
-        count = elements(len(options.cores), options.llc_bytes, options.megabytes_per_core, available_bytes())
+        count = elements(
+            len(options.cores), options.llc_bytes, options.megabytes_per_core, available_bytes()
+        )
     except (CoresError, ArraysError) as error:
         parser.error(str(error))
     try:

@@ -51,7 +51,9 @@ class Arrays:
         for number, array in enumerate((arrays.b, arrays.c)):
             for first in range(0, count, BLOCK):
                 here = array[first : first + BLOCK]
-                here[...] = (spread(here.size, ((2 * cpu + number) << 36) + first) >> np.uint64(14)) + np.uint64(1)
+                here[...] = (
+                    spread(here.size, ((2 * cpu + number) << 36) + first) >> np.uint64(14)
+                ) + np.uint64(1)
         arrays.a.fill(bits.SPOILED)
         return arrays
 
@@ -96,7 +98,11 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
     turn = 0
     while True:
         _, (start, kernel, passes) = connection.recv()
-        run, fault = (arrays.copy, arrays.copy_fault) if kernel == "copy" else (arrays.triad, arrays.triad_fault)
+        run, fault = (
+            (arrays.copy, arrays.copy_fault)
+            if kernel == "copy"
+            else (arrays.triad, arrays.triad_fault)
+        )
         sleep_until(start)
         began = time.monotonic()
         for _ in range(passes):
@@ -109,7 +115,10 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
         found = fault()
         if found is not None:
             connection.send(
-                ("miscompare", {"component": core.component, "check": kernel, "repeat": turn // 2, **found})
+                (
+                    "miscompare",
+                    {"component": core.component, "check": kernel, "repeat": turn // 2, **found},
+                )
             )
         bits.spoil(arrays.a, turn)
         connection.send(("done", (began, ended, 0 if found is None else found["elements"])))

@@ -28,10 +28,18 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the worker's one CPU and slow it down.
 ONE_THREAD = {
     name: "1"
-    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS")
+    for name in (
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "GOTO_NUM_THREADS",
+    )
 }
 END_S = 2.0  # for one whose pipe is closed
-_LEAD_S = 0.05  # between the word to start and the start: long enough for it to reach hundreds of workers
+_LEAD_S = (
+    0.05  # between the word to start and the start: long enough for it to reach hundreds of workers
+)
 
 
 class WorkerLost(Exception):
@@ -53,7 +61,9 @@ class Team:
         self._members: list[_Member] = []
         for core in cores:
             ours, theirs = context.Pipe()
-            process = context.Process(target=_live, args=(core, theirs, body, os.getpid()), daemon=True)
+            process = context.Process(
+                target=_live, args=(core, theirs, body, os.getpid()), daemon=True
+            )
             process.start()
             theirs.close()  # else the pipe would not end with the worker
             self._members.append(_Member(core, process, ours))
@@ -62,7 +72,10 @@ class Team:
         return self
 
     def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
         for member in self._members:
             member.process.kill()
@@ -79,7 +92,11 @@ class Team:
                 raise _worker_lost(member) from None
 
     def collect(
-        self, kind: str, within_s: float, other: MessageHandler, tick: Callable[[], None] = lambda: None
+        self,
+        kind: str,
+        within_s: float,
+        other: MessageHandler,
+        tick: Callable[[], None] = lambda: None,
     ) -> dict[Core, Any]:
         """Wait until every worker has sent one message of this kind; what they send besides goes to `other`, at once.
 
@@ -89,8 +106,12 @@ class Team:
         answers: dict[Core, Any] = {}
         end = time.monotonic() + within_s
         while len(answers) < len(self._members):
-            silent = {member.connection: member for member in self._members if member.core not in answers}
-            for connection in wait(list(silent), timeout=min(1.0, max(0.0, end - time.monotonic()))):
+            silent = {
+                member.connection: member for member in self._members if member.core not in answers
+            }
+            for connection in wait(
+                list(silent), timeout=min(1.0, max(0.0, end - time.monotonic()))
+            ):
                 member = silent[connection]  # type: ignore[index]  # wait() returns what it was given
                 try:
                     said, value = member.connection.recv()
@@ -102,8 +123,12 @@ class Team:
                 else:
                     other(member.core, value)
             if time.monotonic() >= end and len(answers) < len(self._members):
-                names = ", ".join(member.core.component for member in self._members if member.core not in answers)
-                raise WorkerLost(f"the worker on {names} has not answered within {within_s:g} s and was killed")
+                names = ", ".join(
+                    member.core.component for member in self._members if member.core not in answers
+                )
+                raise WorkerLost(
+                    f"the worker on {names} has not answered within {within_s:g} s and was killed"
+                )
             tick()
         return answers
 
@@ -144,7 +169,9 @@ def _live(core: Core, connection: Connection, body: Body, parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != parent:  # it died before the line above took effect
         os._exit(1)
-    os.dup2(2, 1)  # only the parent speaks the protocol: a stray print of a worker must not tear its lines
+    os.dup2(
+        2, 1
+    )  # only the parent speaks the protocol: a stray print of a worker must not tear its lines
     os.sched_setaffinity(0, {core.cpu})
     os.environ.update(ONE_THREAD)
     body(core, connection)

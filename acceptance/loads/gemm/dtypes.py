@@ -79,7 +79,9 @@ class Dtype:
         if capability >= self.since:
             return None
         has, needs = (".".join(map(str, version)) for version in (capability, self.since))
-        return f"{self.name} is not native before compute capability {needs}, and this GPU has {has}"
+        return (
+            f"{self.name} is not native before compute capability {needs}, and this GPU has {has}"
+        )
 
 
 _CUT = 2.0**-23  # tensor cores cut sums in float32 off
@@ -88,10 +90,53 @@ DTYPES = {
     for one in (
         Dtype("f64", "float64", 8, 8, (0, 0), step=1, sum_error=2.0**-53),
         Dtype("f32", "float32", 4, 4, (0, 0), step=1, sum_error=2.0**-24),
-        Dtype("tf32", "TF32", 4, 4, (8, 0), step=4, sum_error=_CUT, aligned=True, operand_error=2.0**-9),
-        Dtype("f16", "float16", 2, 2, (7, 0), step=4, sum_error=_CUT, aligned=True, result_error=2.0**-11, whole=7),
-        Dtype("bf16", "bfloat16", 2, 2, (8, 0), step=4, sum_error=_CUT, aligned=True, result_error=2.0**-8, whole=7),
-        Dtype("f8", "FP8 e4m3", 1, 2, (8, 9), step=32, sum_error=2.0**-13, aligned=True, result_error=2.0**-8, whole=2),
+        Dtype(
+            "tf32",
+            "TF32",
+            4,
+            4,
+            (8, 0),
+            step=4,
+            sum_error=_CUT,
+            aligned=True,
+            operand_error=2.0**-9,
+        ),
+        Dtype(
+            "f16",
+            "float16",
+            2,
+            2,
+            (7, 0),
+            step=4,
+            sum_error=_CUT,
+            aligned=True,
+            result_error=2.0**-11,
+            whole=7,
+        ),
+        Dtype(
+            "bf16",
+            "bfloat16",
+            2,
+            2,
+            (8, 0),
+            step=4,
+            sum_error=_CUT,
+            aligned=True,
+            result_error=2.0**-8,
+            whole=7,
+        ),
+        Dtype(
+            "f8",
+            "FP8 e4m3",
+            1,
+            2,
+            (8, 9),
+            step=32,
+            sum_error=2.0**-13,
+            aligned=True,
+            result_error=2.0**-8,
+            whole=2,
+        ),
         Dtype("i8", "int8", 1, 4, (7, 5), step=1, sum_error=0.0, whole=127, exact=True),
     )
 }

@@ -56,12 +56,18 @@ def dtypes(text: str) -> tuple[Dtype, ...]:
     """A list of formats as an argument; raises argparse.ArgumentTypeError for anything else."""
     names = text.split(",")
     if len(set(names)) != len(names) or not DTYPES.keys() >= set(names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {','.join(DTYPES)}, each at most once")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of {','.join(DTYPES)}, each at most once"
+        )
     return tuple(DTYPES[name] for name in names)
 
 
 def _size(text: str) -> int:
-    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) % 16 or not 64 <= int(text) <= LARGEST:
+    if (
+        not re.fullmatch(r"\d{1,5}", text, re.ASCII)
+        or int(text) % 16
+        or not 64 <= int(text) <= LARGEST
+    ):
         raise argparse.ArgumentTypeError(f"{text!r} is not a multiple of 16 from 64 to {LARGEST}")
     return int(text)
 
@@ -69,16 +75,35 @@ def _size(text: str) -> int:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog=NAME, description="Multiply matrices on one GPU, briefly and sustained, and verify the results."
+        prog=NAME,
+        description="Multiply matrices on one GPU, briefly and sustained, and verify the results.",
     )
-    parser.add_argument("--dtypes", "--dtype", required=True, type=dtypes, help=f"of {','.join(DTYPES)}, in this order")
-    parser.add_argument("--seconds", required=True, type=seconds, help="of sustained load, for each format")
     parser.add_argument(
-        "--size", type=_size, default=8192, help="rows and columns of what is judged (default %(default)s)"
+        "--dtypes",
+        "--dtype",
+        required=True,
+        type=dtypes,
+        help=f"of {','.join(DTYPES)}, in this order",
     )
-    parser.add_argument("--table", type=sizes, default=(), help="sizes of the table, 128,512,... (default: no table)")
     parser.add_argument(
-        "--inject", choices=("wrong", "slow"), help="a fault, to prove that it is found; such a run never passes"
+        "--seconds", required=True, type=seconds, help="of sustained load, for each format"
+    )
+    parser.add_argument(
+        "--size",
+        type=_size,
+        default=8192,
+        help="rows and columns of what is judged (default %(default)s)",
+    )
+    parser.add_argument(
+        "--table",
+        type=sizes,
+        default=(),
+        help="sizes of the table, 128,512,... (default: no table)",
+    )
+    parser.add_argument(
+        "--inject",
+        choices=("wrong", "slow"),
+        help="a fault, to prove that it is found; such a run never passes",
     )
     return parser
 
@@ -101,13 +126,19 @@ def run(options: argparse.Namespace, output: Output) -> None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
     if size != options.size:
-        output.note(f"{size} is judged, not {options.size}: the GPU's memory is too small for one format of that size")
+        output.note(
+            f"{size} is judged, not {options.size}: the GPU's memory is too small for one format of that size"
+        )
     from acceptance.loads.gemm.product import normal, settings
     from acceptance.loads.gemm.verification import FormatTrial
 
     settings()
     order = GemmOptions(
-        report_absent(output, options.dtypes, (major, minor)), options.seconds, size, options.table, options.inject
+        report_absent(output, options.dtypes, (major, minor)),
+        options.seconds,
+        size,
+        options.table,
+        options.inject,
     )
     GemmWorker(
         order,

@@ -58,7 +58,9 @@ def normal(dtype: Dtype, size: int, device: str) -> Product:
     def draw(rows: int, random: Any) -> Tensor:
         wide = torch.float64 if dtype.short == "f64" else torch.float32
         drawn = torch.randn(rows, size, device=device, generator=random, dtype=wide)
-        return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+        return (
+            drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+        )
 
     return _product(dtype, size, device, draw)
 
@@ -102,8 +104,12 @@ def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callab
         return lambda: torch._int_mm(a, b, out=result)
     if dtype.short == "f8":
         one = torch.ones((), device=a.device)
-        return lambda: torch._scaled_mm(a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result)
-    precision = "high" if dtype.short == "tf32" else "highest"  # "high" is TF32, and only for float32
+        return lambda: torch._scaled_mm(
+            a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result
+        )
+    precision = (
+        "high" if dtype.short == "tf32" else "highest"
+    )  # "high" is TF32, and only for float32
 
     def multiply() -> None:
         torch.set_float32_matmul_precision(precision)
@@ -131,7 +137,10 @@ def digest(result: Tensor) -> str:
     total = torch.zeros((), dtype=torch.int64, device=result.device)
     for row in range(0, len(result), _BLOCK):
         bits = words(result[row : row + _BLOCK]).reshape(-1).to(torch.int64)
-        places = torch.arange(bits.numel(), dtype=torch.int64, device=result.device) + row * result.shape[1]
+        places = (
+            torch.arange(bits.numel(), dtype=torch.int64, device=result.device)
+            + row * result.shape[1]
+        )
         weights = (places * -7046029254386353131) ^ (places >> 7)
         total += (bits * (weights | 1)).sum()
     return f"{int(total) & (2**64 - 1):016x}"

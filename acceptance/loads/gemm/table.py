@@ -24,8 +24,12 @@ def sizes(text: str) -> tuple[int, ...]:
     if not all(re.fullmatch(r"\d{1,5}", part, re.ASCII) for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of sizes such as 128,512")
     found = tuple(int(part) for part in parts)
-    if found != tuple(sorted(set(found))) or any(size % 16 or not 32 <= size <= LARGEST for size in found):
-        raise argparse.ArgumentTypeError(f"{text!r}: sizes are multiples of 16 from 32 to {LARGEST}, each once, rising")
+    if found != tuple(sorted(set(found))) or any(
+        size % 16 or not 32 <= size <= LARGEST for size in found
+    ):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: sizes are multiples of 16 from 32 to {LARGEST}, each once, rising"
+        )
     return found
 
 
@@ -46,7 +50,9 @@ def rows(
     for size in wanted:
         needed, free = dtype.bytes_needed(size), card.free_bytes()
         if needed > free:
-            left_out.append(f"{size} needs {needed / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are free")
+            left_out.append(
+                f"{size} needs {needed / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are free"
+            )
             continue
         fastest = max((rate for _, rate in found), default=0.0)
         about_s = 2 * operations(size) / (fastest * 1e12) if found else 0.0

@@ -17,7 +17,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.loads.gemm.dtypes import Dtype
-from acceptance.loads.gemm.product import Product, Tensor, difference, digest, normal, odd, spoil, whole_product, words
+from acceptance.loads.gemm.product import (
+    Product,
+    Tensor,
+    difference,
+    digest,
+    normal,
+    odd,
+    spoil,
+    whole_product,
+    words,
+)
 
 BANDS = 64
 _BLOCK = 1024
@@ -35,7 +45,9 @@ class VerificationResult:
 def sampled_rows(size: int) -> list[int]:
     """A row at random of each of 64 bands; all rows where there are fewer."""
     edges = [band * size // BANDS for band in range(BANDS + 1)]
-    return [low + secrets.randbelow(high - low) for low, high in itertools.pairwise(edges) if high > low]
+    return [
+        low + secrets.randbelow(high - low) for low, high in itertools.pairwise(edges) if high > low
+    ]
 
 
 def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
@@ -61,7 +73,9 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
     exact, squares = reference(product, rows)
     got = torch.stack([product.result[row].cpu().to(torch.float64) for row in rows])
     own, share = product.dtype.bound(len(product.a))
-    allowed = 2 * own * exact.abs() if kind == "whole" else own * exact.abs() + share * squares.sqrt()
+    allowed = (
+        2 * own * exact.abs() if kind == "whole" else own * exact.abs() + share * squares.sqrt()
+    )
     error = (got - exact).abs()
     wrong = ~(error <= allowed)  # also where the error is no number
     strange = odd(product.result)
@@ -76,7 +90,13 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
         {"index": [rows[i], j], "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))}
         for i, j in wrong.nonzero()[:_LISTED].tolist()
     ]
-    found = {"check": kind, "rows": len(rows), "elements": int(wrong.sum()), **strange, "first": listed}
+    found = {
+        "check": kind,
+        "rows": len(rows),
+        "elements": int(wrong.sum()),
+        **strange,
+        "first": listed,
+    }
     return found, text
 
 
@@ -118,7 +138,11 @@ class FormatTrial:
         self._product = normal(self._dtype, self._size, self._device)
         self._keep()
         got = digest(self._first)
-        return None if got == self._digest else {"expected": self._digest, "got": got, **odd(self._first)}
+        return (
+            None
+            if got == self._digest
+            else {"expected": self._digest, "got": got, **odd(self._first)}
+        )
 
     def _keep(self) -> None:
         """Make a product over a spoiled buffer, and keep it as the first."""

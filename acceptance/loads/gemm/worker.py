@@ -15,7 +15,9 @@ from acceptance.loads.protocol import Output
 
 COMPONENT = "gpu0"
 SMALLER = 4096  # the size that is judged on a GPU too small for the one asked for
-ROOM = 0.75  # of all of the GPU's memory at most: the driver, the library and a display have the rest
+ROOM = (
+    0.75  # of all of the GPU's memory at most: the driver, the library and a display have the rest
+)
 GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 COOL_S = 0.5
 SHORT_S = 0.1
@@ -81,7 +83,9 @@ class _Course:
 
 def needs(dtypes: Sequence[Dtype], size: int) -> int:
     """Bytes that the hungriest of the formats takes while it is verified: two products and the first result."""
-    return max((2 * dtype.bytes_needed(size) + dtype.result_bytes * size**2 for dtype in dtypes), default=0)
+    return max(
+        (2 * dtype.bytes_needed(size) + dtype.result_bytes * size**2 for dtype in dtypes), default=0
+    )
 
 
 def fitting_size(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
@@ -172,7 +176,10 @@ class GemmWorker:
             return
         began = self._clock()
         found, left_out = rows(
-            self._card, dtype, self._order.table, lambda one, size: self._work(self._prepare(one, size))
+            self._card,
+            dtype,
+            self._order.table,
+            lambda one, size: self._work(self._prepare(one, size)),
         )
         course.spent_s["table"] = self._clock() - began
         if found:
@@ -201,7 +208,9 @@ class GemmWorker:
         course.spent_s["made again"] = self._clock() - began
         began = self._clock()
         course.trial.spoil()
-        marks = sustain(self._card, self._work(course.trial.multiply), order.seconds, course.one_s, tick)
+        marks = sustain(
+            self._card, self._work(course.trial.multiply), order.seconds, course.one_s, tick
+        )
         course.spent_s["sustained"] = self._clock() - began
         began = self._clock()
         self._compare(course, "sustained", falsify=order.inject == "wrong")
@@ -226,7 +235,10 @@ class GemmWorker:
 
 
 def report_absent(
-    output: Output, dtypes: Sequence[Dtype], capability: tuple[int, int], names: Sequence[str] = GEMM_NAMES
+    output: Output,
+    dtypes: Sequence[Dtype],
+    capability: tuple[int, int],
+    names: Sequence[str] = GEMM_NAMES,
 ) -> tuple[Dtype, ...]:
     """The formats that a GPU of this compute capability offers; the readings (`names`) of the others are said to be absent."""
     offered = []
@@ -247,7 +259,11 @@ Marks = Sequence[tuple[float, int]]  # seconds since the beginning, and pieces o
 
 
 def sustain(
-    card: Card, work: Callable[[], None], seconds: float, one_s: float, tick: Callable[[float], None]
+    card: Card,
+    work: Callable[[], None],
+    seconds: float,
+    one_s: float,
+    tick: Callable[[float], None],
 ) -> list[tuple[float, int]]:
     """Work of about `one_s` a piece, in batches, until the card has been at it for `seconds`; its course, by its own clock.
 
@@ -258,7 +274,9 @@ def sustain(
     given: deque[Any] = deque()
     marks = [(0.0, 0)]
     while marks[-1][0] < seconds or given:
-        over_s = marks[-1][0] + len(given) * batch * one_s  # when the last batch that was given ends, about
+        over_s = (
+            marks[-1][0] + len(given) * batch * one_s
+        )  # when the last batch that was given ends, about
         if (over_s < seconds and len(given) < _AHEAD) or not given:
             for _ in range(batch):
                 work()

@@ -30,12 +30,16 @@ class GpuHung(CardError):
     """The GPU did not finish what it was given."""
 
 
-def wait(done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+def wait(
+    done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
+) -> None:
     """Ask until it is done; raises GpuHung after a minute. Never waits in the driver, which does not come back from a GPU that hangs."""
     until = clock() + GIVE_UP_S
     while not done():
         if clock() > until:
-            raise GpuHung(f"the GPU did not finish a pass over its memory within {GIVE_UP_S:.0f} s: it hangs")
+            raise GpuHung(
+                f"the GPU did not finish a pass over its memory within {GIVE_UP_S:.0f} s: it hangs"
+            )
         sleep(_POLL_S)
 
 
@@ -48,13 +52,17 @@ class CudaMemory:
     """What is tested of CUDA device 0's memory. Raises CardError where it cannot be had."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         import torch
 
         self._clock, self._sleep = clock, sleep
         self._kernels = Kernels(FILE)
-        self._blank = torch.frombuffer(bytearray((ctypes.c_uint64 * RECORD)(*blank())), dtype=torch.int64)
+        self._blank = torch.frombuffer(
+            bytearray((ctypes.c_uint64 * RECORD)(*blank())), dtype=torch.int64
+        )
         self._record = torch.empty(RECORD, dtype=torch.int64, device="cuda")
         self._record.copy_(self._blank)
         torch.cuda.empty_cache()
@@ -96,16 +104,25 @@ class CudaMemory:
         ended.record()
         wait(ended.query, self._clock, self._sleep)
         found = self._record.tolist()
-        return PassResult(float(began.elapsed_time(ended)) / 1e3, record([word % _WRAP for word in found]))
+        return PassResult(
+            float(began.elapsed_time(ended)) / 1e3, record([word % _WRAP for word in found])
+        )
 
     def _give(self, work: Sweep | Copy | Spin) -> None:
-        memory, log = ctypes.c_void_p(self._memory.data_ptr()), ctypes.c_void_p(self._record.data_ptr())
+        memory, log = (
+            ctypes.c_void_p(self._memory.data_ptr()),
+            ctypes.c_void_p(self._record.data_ptr()),
+        )
         if isinstance(work, Copy):
-            source, target = (self._memory[place : place + work.words] for place in (work.source, work.target))
+            source, target = (
+                self._memory[place : place + work.words] for place in (work.source, work.target)
+            )
             target.copy_(source, non_blocking=True)
         elif isinstance(work, Sweep):
             blocks = self._kernels.multiprocessors * BLOCKS
-            self._kernels.launch(work.kernel, blocks, THREADS, (memory, log, arguments(work, self.words)))
+            self._kernels.launch(
+                work.kernel, blocks, THREADS, (memory, log, arguments(work, self.words))
+            )
         else:
             self._kernels.launch("spin", 1, 1, (log, ctypes.c_uint64(_SPINS)))
 

@@ -60,7 +60,9 @@ def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
     common = Counter(place for place in places if place)
     most = max(common.values(), default=0)
     bits = [
-        bit for bit in range(words.bit_length()) if any(n == most and place >> bit & 1 for place, n in common.items())
+        bit
+        for bit in range(words.bit_length())
+        if any(n == most and place >> bit & 1 for place, n in common.items())
     ]
     return [bit + _LOWEST for bit in bits]
 

@@ -29,7 +29,16 @@ class SweepArguments(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_uint64)
         for name in (
-            *("begin", "tiles", "rest", "shift", "read_seed", "read_mask", "write_seed", "write_mask"),
+            *(
+                "begin",
+                "tiles",
+                "rest",
+                "shift",
+                "read_seed",
+                "read_mask",
+                "write_seed",
+                "write_mask",
+            ),
             *("stripe", "role", "descending", "region_tiles"),
         )
     ]
@@ -49,7 +58,12 @@ def arguments(sweep: Sweep, words: int) -> SweepArguments:
     return SweepArguments(
         *(sweep.begin // 2, sweep.tiles, sweep.rest, sweep.shift // 2 & ALL),
         *(reads.seed, reads.mask, writes.seed, writes.mask),
-        *(_NO_STRIPE if sweep.stripe is None else sweep.stripe, sweep.role, sweep.descending, region_tiles(words)),
+        *(
+            _NO_STRIPE if sweep.stripe is None else sweep.stripe,
+            sweep.role,
+            sweep.descending,
+            region_tiles(words),
+        ),
     )
 
 
@@ -98,7 +112,10 @@ def record(words: Sequence[int]) -> SweepRecord:
     if len(words) != RECORD:
         raise ValueError(f"a record has {RECORD} words, not {len(words)}")
     counts, bits = words[_REGIONS:_ANY], words[_ANY:_LIST]
-    listed = [WrongWord(*words[place : place + 3]) for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)]
+    listed = [
+        WrongWord(*words[place : place + 3])
+        for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)
+    ]
     return SweepRecord(
         seen=words[0],
         wrong=sum(counts),

@@ -56,9 +56,16 @@ def arguments() -> argparse.ArgumentParser:
         prog=NAME, description="Write and verify patterns in nearly all memory of one GPU."
     )
     parser.add_argument(
-        "--seconds", required=True, type=seconds, help="of all patterns together; each comes at least once"
+        "--seconds",
+        required=True,
+        type=seconds,
+        help="of all patterns together; each comes at least once",
     )
-    parser.add_argument("--inject", choices=KINDS, help="a fault, to prove that it is found; such a run never passes")
+    parser.add_argument(
+        "--inject",
+        choices=KINDS,
+        help="a fault, to prove that it is found; such a run never passes",
+    )
     return parser
 
 
@@ -72,7 +79,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     own = CudaMemory()
     gib = [size / 2**30 for size in (own.words * 8, own.free_bytes, own.whole_bytes)]
-    output.note(f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} GiB in all")
+    output.note(
+        f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} GiB in all"
+    )
     memory: TestedMemory = own if options.inject is None else FaultyMemory(own, options.inject)
     VramWorker(options.seconds, memory, output).run()
     output.end()

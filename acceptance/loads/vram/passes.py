@@ -102,4 +102,6 @@ class Pass:
     @property
     def reads(self) -> Words | None:
         """The words that the first sweep which compares expects."""
-        return next((work.reads for work in self.works if isinstance(work, Sweep) and work.reads), None)
+        return next(
+            (work.reads for work in self.works if isinstance(work, Sweep) and work.reads), None
+        )

@@ -16,7 +16,14 @@ STEPS = 8  # of a walking bit in a round: after eight rounds each cell has had i
 # Every power of two up to 32 bits as a stretch of equal bits, and all equal: each bit is once unlike each other bit of its word.
 BACKGROUNDS = (*(ALL // ((1 << width) + 1) for width in (1, 2, 4, 8, 16, 32)), 0)
 REPEATS = 16  # of the neighbours, even, so that the words are in the end what they were
-STRIPES = (0, 4, 8, 2, 6, 10)  # by the round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB
+STRIPES = (
+    0,
+    4,
+    8,
+    2,
+    6,
+    10,
+)  # by the round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB
 # The memory that neighbours are repeated in at a time: half of it is worked on, and no L2 cache so far (128 MiB at most) can hold that.
 WINDOW = (512 << 20) // WORD
 BLOCKS = 64  # into which each half is cut to be moved
@@ -36,7 +43,9 @@ class _Whole:
     def verify(self, reads: Words, *, descending: bool = False) -> Pass:
         return Pass((Sweep(reads, None, 0, self.words, descending=descending),))
 
-    def turn(self, reads: Words, writes: Words, *, descending: bool = False, rest_s: float = 0.0) -> Pass:
+    def turn(
+        self, reads: Words, writes: Words, *, descending: bool = False, rest_s: float = 0.0
+    ) -> Pass:
         return Pass((Sweep(reads, writes, 0, self.words, descending=descending),), rest_s)
 
 
@@ -51,7 +60,11 @@ def own_address(words: int, _round: int) -> Iterator[Pass]:
 def walking_bits(words: int, turn: int) -> Iterator[Pass]:
     """One bit of 64 walks through the words and from step to step, first a one, then a zero."""
     whole = _Whole(words)
-    steps = [Words("walk", (step * STEPS + turn) % 64, mask) for mask in (0, ALL) for step in range(STEPS)]
+    steps = [
+        Words("walk", (step * STEPS + turn) % 64, mask)
+        for mask in (0, ALL)
+        for step in range(STEPS)
+    ]
     yield whole.fill(steps[0])
     for now, then in pairwise(steps):
         yield whole.turn(now, then)
@@ -112,7 +125,10 @@ def neighbours(words: int, turn: int) -> Iterator[Pass]:
     whole, now = _Whole(words), Words("random", seed_of(4 * turn + 3))
     stripe = min(STRIPES[turn % len(STRIPES)], (words // TILE).bit_length() - 2)
     windows = max(1, words // WINDOW)
-    parts = [(place * WINDOW, WINDOW if place + 1 < windows else words - place * WINDOW) for place in range(windows)]
+    parts = [
+        (place * WINDOW, WINDOW if place + 1 < windows else words - place * WINDOW)
+        for place in range(windows)
+    ]
     yield whole.fill(now)
     for role in (0, 1):
         yield Pass(

@@ -90,7 +90,9 @@ class VramWorker:
         """From the first copy to the last reading; raises CardError."""
         words = self._memory.words
         if words < MIN_WORDS:
-            raise CardError(f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it")
+            raise CardError(
+                f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it"
+            )
         self._memory.work(copy_of(words))
         self._copy()
         rounds = 0
@@ -143,7 +145,13 @@ class VramWorker:
         self._told += 1
         fields = miscompare(record, one.reads, self._memory.words)
         found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        what = {"component": COMPONENT, "check": "vram", "pattern": name, "pass": tally.passes, "found_s": found_s}
+        what = {
+            "component": COMPONENT,
+            "check": "vram",
+            "pattern": name,
+            "pass": tally.passes,
+            "found_s": found_s,
+        }
         self._output.miscompare({**what, **fields})
 
     def _tick(self) -> None:
@@ -154,18 +162,31 @@ class VramWorker:
 
     def _readings(self, rounds: int, lasted_s: float) -> None:
         output, tallies = self._output, self._tallies.values()
-        moved, seconds = sum(tally.moved for tally in tallies), sum(tally.seconds for tally in tallies)
+        moved, seconds = (
+            sum(tally.moved for tally in tallies),
+            sum(tally.seconds for tally in tallies),
+        )
         copy = statistics.median(self._copies)
         passes = sum(tally.passes for tally in tallies)
         whole = f"{rounds} whole round{'s' if rounds > 1 else ''}"
-        output.note(f"{passes} passes in {lasted_s:.1f} s, {seconds:.1f} s of them the GPU's; {whole}")
-        output.note(f"copies inside the memory: {', '.join(f'{rate:.1f}' for rate in self._copies)} GB/s")
+        output.note(
+            f"{passes} passes in {lasted_s:.1f} s, {seconds:.1f} s of them the GPU's; {whole}"
+        )
+        output.note(
+            f"copies inside the memory: {', '.join(f'{rate:.1f}' for rate in self._copies)} GB/s"
+        )
         if self._untold:
-            output.note(f"{self._untold} more passes found wrong words, which are counted and in the map, but not told")
-        output.reading("vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes)
+            output.note(
+                f"{self._untold} more passes found wrong words, which are counted and in the map, but not told"
+            )
+        output.reading(
+            "vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes
+        )
         output.reading("vram_rate", "ratio", COMPONENT, moved / seconds / 1e9 / copy)
         output.reading("vram_copy", "GB/s", COMPONENT, copy)
-        output.reading("vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies))
+        output.reading(
+            "vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies)
+        )
         output.table(
             PASSES,
             PASSES_COLUMNS,

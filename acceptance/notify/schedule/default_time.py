@@ -10,7 +10,9 @@ AHEAD = 2 * 366  # days: rules of the time zone repeat every year, on another da
 def skipped_on(at: time, today: date) -> date | None:
     """The next day, of two years, on which the clocks of this machine do not show that time; None where there is none."""
     for ahead in range(AHEAD):
-        moment = datetime.combine(today + timedelta(days=ahead), at)  # without a zone: that of the machine
+        moment = datetime.combine(
+            today + timedelta(days=ahead), at
+        )  # without a zone: that of the machine
         if datetime.fromtimestamp(moment.timestamp()).time() != at:
             return moment.date()
     return None

@@ -18,7 +18,10 @@ from acceptance.reports.text import one_line
 
 # What a unit started by OnFailure= is told of the one that failed, since systemd 251 (systemd.exec(5)).
 RESULT, CODE, STATUS = "MONITOR_SERVICE_RESULT", "MONITOR_EXIT_CODE", "MONITOR_EXIT_STATUS"
-_WORDS = {"1": "FAIL", "3": "UNJUDGED"}  # nightly's exit codes for a verdict, where it has left a note of it
+_WORDS = {
+    "1": "FAIL",
+    "3": "UNJUDGED",
+}  # nightly's exit codes for a verdict, where it has left a note of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,9 @@ class Ending:
 
 def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bool) -> Ending:
     """What systemd says of it, and the night's own note: without one nobody is taken to be told, for told twice is better than never."""
-    result, code, status = (one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS))
+    result, code, status = (
+        one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS)
+    )
     is_reported = note is not None and note.told
     own = " --user" if user else ""
     untold = "" if is_reported else ", and not everybody was told of it"
@@ -41,7 +46,9 @@ def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bo
     if code == "exited" and note is not None and status in _WORDS:
         return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", is_reported)
     if code == "exited":
-        return Ending(f"the nightly run did not come to a verdict (exit code {status}): {cure}", is_reported)
+        return Ending(
+            f"the nightly run did not come to a verdict (exit code {status}): {cure}", is_reported
+        )
     how = f"{result}, signal {status}" if status else result
     return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", is_reported)
 
@@ -59,12 +66,18 @@ class FailureNote(msgspec.Struct, frozen=True):
     told: bool
 
 
-def write_note(out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool) -> None:
+def write_note(
+    out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool
+) -> None:
     """Leave it where systemd started the night. Where that does not work the failure unit finds none, and tells everybody again."""
     invocation = environment.get(OWN)
     if invocation:
-        with contextlib.suppress(JournalError, OSError, UnicodeError):  # a folder's name may be no UTF-8
-            content = msgspec.json.encode(FailureNote(invocation, str(run_dir) if run_dir is not None else None, told))
+        with contextlib.suppress(
+            JournalError, OSError, UnicodeError
+        ):  # a folder's name may be no UTF-8
+            content = msgspec.json.encode(
+                FailureNote(invocation, str(run_dir) if run_dir is not None else None, told)
+            )
             run_folder.write_whole(out / NAME, content, then="start again")
 
 
@@ -72,7 +85,9 @@ def find(out: Path, environment: Mapping[str, str]) -> FailureNote | None:
     """What the night left that has failed now; None where it left nothing."""
     invocation = environment.get(OTHERS)
     try:
-        found = msgspec.json.decode(regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=FailureNote)
+        found = msgspec.json.decode(
+            regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=FailureNote
+        )
     except (OSError, ValueError):
         return None
     return found if invocation and found.invocation == invocation else None

@@ -102,7 +102,9 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
     if place.running:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
-        _systemctl(place, "restart", TIMER)  # a timer that ran already goes by its old time until then
+        _systemctl(
+            place, "restart", TIMER
+        )  # a timer that ran already goes by its old time until then
     return InstallResult(tuple(written), place.running)
 
 
@@ -140,7 +142,9 @@ def _ours(path: Path) -> bool:
         with regular_file.open_read(path, regular_file.SMALL_RECORD) as file:
             ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
     except OSError as error:
-        raise ScheduleError(f"{path}: cannot be read ({error.strerror}): mend that, then start again") from error
+        raise ScheduleError(
+            f"{path}: cannot be read ({error.strerror}): mend that, then start again"
+        ) from error
     if not ours:
         raise ScheduleError(f"{path} is not rigproof's: move it away, then start again")
     return True
@@ -148,10 +152,16 @@ def _ours(path: Path) -> bool:
 
 def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
-        cure = "make it writable" if place.user else "run it with sudo, or with --user for a schedule of your own"
+        cure = (
+            "make it writable"
+            if place.user
+            else "run it with sudo, or with --user for a schedule of your own"
+        )
         return ScheduleError(f"{place.folder}: you may not write there: {cure}")
     if isinstance(error, OSError):
-        return ScheduleError(f"{error.filename or place.folder}: {error.strerror}: mend that, then start again")
+        return ScheduleError(
+            f"{error.filename or place.folder}: {error.strerror}: mend that, then start again"
+        )
     return ScheduleError(str(error))
 
 
@@ -161,7 +171,9 @@ def _systemctl(place: UnitLocation, *arguments: str) -> None:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
         done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
     except command.CommandError as error:
-        raise ScheduleError(f"the units lie in {place.folder}, and `{text}` could not be run: {error}") from error
+        raise ScheduleError(
+            f"the units lie in {place.folder}, and `{text}` could not be run: {error}"
+        ) from error
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(

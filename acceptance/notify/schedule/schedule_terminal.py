@@ -11,7 +11,9 @@ from acceptance.notify.schedule.units import TIMER, Schedule
 from acceptance.reports.terminal import Terminal
 
 
-def print_units(screen: Terminal, language: Language, schedule: Schedule, place: UnitLocation) -> None:
+def print_units(
+    screen: Terminal, language: Language, schedule: Schedule, place: UnitLocation
+) -> None:
     """The units as `install` would write them, and the line for cron; nothing is written. Raises ScheduleError."""
     for name, text in installation.unit_texts(schedule).items():
         screen.path(f"### {place.folder / name}")
@@ -25,7 +27,11 @@ def print_units(screen: Terminal, language: Language, schedule: Schedule, place:
 
 
 def print_installed(
-    screen: Terminal, language: Language, done: InstallResult, place: UnitLocation, schedule: Schedule
+    screen: Terminal,
+    language: Language,
+    done: InstallResult,
+    place: UnitLocation,
+    schedule: Schedule,
 ) -> None:
     """What was written, and what is still to be done by hand."""
     _paths(screen, done.files)
@@ -36,10 +42,17 @@ def print_installed(
         screen.say(language("every night at {time}; when next:", time=f"{schedule.at:%H:%M}"))
         screen.path(f"systemctl{own} list-timers {TIMER}")
     else:
-        screen.say(language("systemd does not run here, so nothing was started; where it does, type:"), "yellow")
+        screen.say(
+            language("systemd does not run here, so nothing was started; where it does, type:"),
+            "yellow",
+        )
         screen.path(f"systemctl{own} daemon-reload && systemctl{own} enable --now {TIMER}")
     if place.user:
-        screen.say(language("a user's timers stand still while that user is not logged in, unless you type:"))
+        screen.say(
+            language(
+                "a user's timers stand still while that user is not logged in, unless you type:"
+            )
+        )
         screen.path("loginctl enable-linger")
 
 
@@ -47,7 +60,9 @@ def print_removed(screen: Terminal, language: Language, done: InstallResult) -> 
     """What was removed, and what was not rigproof's to remove."""
     _paths(screen, done.files)
     if done.files:
-        screen.say(language("the schedule is removed; the reports and the history of past nights stay"))
+        screen.say(
+            language("the schedule is removed; the reports and the history of past nights stay")
+        )
     else:
         screen.say(language("there was no schedule to remove"))
 

@@ -13,7 +13,9 @@ from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_IMPOSSIBLE = re.compile(r"[\x00\ud800-\udfff]")  # no argument holds a zero byte, no unit what is not UTF-8
+_IMPOSSIBLE = re.compile(
+    r"[\x00\ud800-\udfff]"
+)  # no argument holds a zero byte, no unit what is not UTF-8
 
 
 class Unquotable(ValueError):
@@ -58,10 +60,14 @@ def cron_words(words: Sequence[str]) -> str:
 NAME = "rigproof-nightly"
 SERVICE, TIMER, FAILED = f"{NAME}.service", f"{NAME}.timer", f"{NAME}-failed.service"
 OURS = "# Written by `rigproof schedule install`"  # by which a unit of an earlier rigproof is known: never change it
-MARK = f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
+MARK = (
+    f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
+)
 SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
-READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))  # what ProtectSystem=full makes so (systemd.exec(5))
+READ_ONLY = tuple(
+    map(Path, ("/usr", "/boot", "/efi", "/etc"))
+)  # what ProtectSystem=full makes so (systemd.exec(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,13 @@ class Schedule:
     @property
     def failure(self) -> tuple[str, ...]:
         """The command that tells when a night was not PASS."""
-        return (*self.program, "schedule", "failed", *(["--user"] if self.user else []), *self.telling)
+        return (
+            *self.program,
+            "schedule",
+            "failed",
+            *(["--user"] if self.user else []),
+            *self.telling,
+        )
 
 
 def texts(schedule: Schedule) -> dict[str, str]:
@@ -121,7 +133,11 @@ def _common(schedule: Schedule) -> list[str]:
 def service(schedule: Schedule) -> str:
     """The unit of one night."""
     hold = "%t/rigproof-hold" if schedule.user else "/run/rigproof-hold"
-    engine = [] if schedule.user else ["After=docker.service nvidia-persistenced.service nvidia-fabricmanager.service"]
+    engine = (
+        []
+        if schedule.user
+        else ["After=docker.service nvidia-persistenced.service nvidia-fabricmanager.service"]
+    )
     lines = [
         MARK,
         "[Unit]",
@@ -148,7 +164,12 @@ def service(schedule: Schedule) -> str:
     ]
     if schedule.protected:
         # Of another user some of these would take away programs that may do more than he (nvidia-modprobe, mail).
-        lines += ["ProtectSystem=full", "ProtectControlGroups=true", "ProtectHostname=true", "LockPersonality=true"]
+        lines += [
+            "ProtectSystem=full",
+            "ProtectControlGroups=true",
+            "ProtectHostname=true",
+            "LockPersonality=true",
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -61,7 +61,9 @@ class Group:
         return self.matrix is None and all(row.bar is None for row in self.rows)
 
 
-def groups(check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language) -> Iterator[Group]:
+def groups(
+    check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language
+) -> Iterator[Group]:
     """The measurements of a check in the order of its plan. `told` are identities that stand elsewhere and are not repeated."""
     found: dict[str, list[Judgement]] = {}
     for one in check.judged:
@@ -77,7 +79,11 @@ def mark(judged: Judgement) -> str:
 
 
 def _group(
-    measurement: str, siblings: Sequence[Judgement], peaks: Peaks, told: frozenset[str], language: Language
+    measurement: str,
+    siblings: Sequence[Judgement],
+    peaks: Peaks,
+    told: frozenset[str],
+    language: Language,
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
     scale = 0.0 if all(map(_is_exact, siblings)) else _scale(siblings, known)
@@ -120,19 +126,40 @@ def _names(names: Sequence[str]) -> str:
 def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float:
     """What a whole bar stands for; 0 where no bar can be drawn."""
     values = [one.value for one in siblings if one.value is not None]
-    bounds = [bound for one in siblings if one.due.limit for bound in (one.due.limit.low, one.due.limit.high)]
-    ends = [*values, *(bound for bound in bounds if bound is not None), *(peak.value for peak in known if peak)]
+    bounds = [
+        bound
+        for one in siblings
+        if one.due.limit
+        for bound in (one.due.limit.low, one.due.limit.high)
+    ]
+    ends = [
+        *values,
+        *(bound for bound in bounds if bound is not None),
+        *(peak.value for peak in known if peak),
+    ]
     return max(ends) if values and min(ends) >= 0 else 0.0
 
 
 def _row(
-    judgement: Judgement, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
+    judgement: Judgement,
+    peak: Peak | None,
+    scale: float,
+    told: frozenset[str],
+    language: Language,
+    *,
+    own_limit: bool,
 ) -> BarRow:
     limit = judgement.due.limit
     bar = None
     if scale > 0 and judgement.value is not None:
-        places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
-        low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
+        places = (
+            limit.low if limit else None,
+            limit.high if limit else None,
+            peak.value if peak else None,
+        )
+        low, high, top = (
+            None if place is None else round(100 * place / scale, 1) for place in places
+        )
         bar = Bar(round(100 * judgement.value / scale, 1), low, high, top)
     return BarRow(
         (judgement.due.component,),

@@ -65,11 +65,18 @@ def margin(limit: Limit, value: float, language: Language) -> str | None:
 
 def by_key(verdict: Verdict) -> dict[MeasurementKey, Judgement]:
     """Everything judged, by check, measurement and component."""
-    return {(check.id, one.due.measurement, one.due.component): one for check in verdict.checks for one in check.judged}
+    return {
+        (check.id, one.due.measurement, one.due.component): one
+        for check in verdict.checks
+        for one in check.judged
+    }
 
 
 def cards(
-    findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement], places: Locations, language: Language
+    findings: Iterable[Finding],
+    judged: Mapping[MeasurementKey, Judgement],
+    places: Locations,
+    language: Language,
 ) -> Iterator[FindingCard]:
     """Findings in their order, those that belong together on one card, at the place of the first: about one component with one teaching,
     or without a teaching of one check, or of several that say the same."""
@@ -85,7 +92,11 @@ def cards(
     for found in same.values():
         lesson = explain(found[0], places, language)
         faults = [_fault(finding, judged, language) for finding in found]
-        texts = {one.text: headline(one, language) for one, fault in zip(found, faults, strict=True) if fault is None}
+        texts = {
+            one.text: headline(one, language)
+            for one, fault in zip(found, faults, strict=True)
+            if fault is None
+        }
         yield FindingCard(
             found[0].kind,
             tuple(dict.fromkeys(finding.check for finding in found)),
@@ -95,9 +106,13 @@ def cards(
             tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
             tuple(map(one_line, texts.values())),
             tuple(
-                line for finding in {one.note: one for one in found}.values() for line in note_lines(finding, language)
+                line
+                for finding in {one.note: one for one in found}.values()
+                for line in note_lines(finding, language)
             ),
-            tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
+            tuple(
+                map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))
+            ),
             lesson,
         )
 
@@ -113,10 +128,17 @@ def _serial(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> str
     return found.serial if found else None
 
 
-def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language) -> LimitBreach | None:
+def _fault(
+    finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language
+) -> LimitBreach | None:
     """The finding in its parts; None where it is not about a value and its limit."""
     found = _judged(finding, judged)
-    if found is None or found.value is None or found.due.limit is None or finding.kind not in ("fail", "warn"):
+    if (
+        found is None
+        or found.value is None
+        or found.due.limit is None
+        or finding.kind not in ("fail", "warn")
+    ):
         return None
     limit = found.due.limit
     outside = margin(limit, found.value, language)
@@ -140,7 +162,9 @@ def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], languag
     )
 
 
-def _bases(findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]) -> Iterator[tuple[str, str]]:
+def _bases(
+    findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]
+) -> Iterator[tuple[str, str]]:
     """Each basis once, with the measurements whose limits rest on it; "" where all do."""
     named: dict[str, list[str]] = {}
     for finding in findings:

@@ -63,7 +63,11 @@ def curves(timeline: Timeline) -> Iterator[Curves]:
 
 def cells(timeline: Timeline) -> int:
     """How many cells the time line has: the width of every picture."""
-    last = (max(numbers, default=0) for track in timeline.tracks.values() for numbers in track.cells.values())
+    last = (
+        max(numbers, default=0)
+        for track in timeline.tracks.values()
+        for numbers in track.cells.values()
+    )
     return max(last, default=0) + 1
 
 
@@ -73,11 +77,17 @@ def _scale(metric: str, timeline: Timeline) -> tuple[float, float]:
     every = [cell for track in timeline.tracks.values() for cell in track.cells[metric].values()]
     top = math.ceil(max((cell.most for cell in every), default=0.0) / step) * step
     least = min((cell.least for cell in every), default=0.0)
-    bottom = math.floor(least / step) * step if metric == "temperature_c" else min(0.0, math.floor(least / step) * step)
+    bottom = (
+        math.floor(least / step) * step
+        if metric == "temperature_c"
+        else min(0.0, math.floor(least / step) * step)
+    )
     return bottom, max(top, bottom + step)
 
 
-def _plot(metric: str, cells: Mapping[int, Cell], scale: tuple[float, float], width_s: float) -> Plot:
+def _plot(
+    metric: str, cells: Mapping[int, Cell], scale: tuple[float, float], width_s: float
+) -> Plot:
     bottom, top = scale
 
     def height(value: float) -> str:
@@ -86,13 +96,18 @@ def _plot(metric: str, cells: Mapping[int, Cell], scale: tuple[float, float], wi
     lines, bands = [], []
     for stretch in stretches(cells, width_s):
         lines.append(
-            "M" + "L".join(f"{one} {height(cells[one].mean)}" for one in stretch) + ("h.5" if len(stretch) == 1 else "")
+            "M"
+            + "L".join(f"{one} {height(cells[one].mean)}" for one in stretch)
+            + ("h.5" if len(stretch) == 1 else "")
         )
         if any(cells[one].least < cells[one].most for one in stretch):
             over = [f"{one} {height(cells[one].most)}" for one in stretch]
             under = [f"{one} {height(cells[one].least)}" for one in reversed(stretch)]
             bands.append(f"M{'L'.join((*over, *under))}Z")
-    least, most = min(cell.least for cell in cells.values()), max(cell.most for cell in cells.values())
+    least, most = (
+        min(cell.least for cell in cells.values()),
+        max(cell.most for cell in cells.values()),
+    )
     shown = (number(value) for value in (bottom, top, least, most))
     return Plot(metric, UNITS[metric], tuple(lines), tuple(bands), *shown)
 
@@ -101,15 +116,22 @@ def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last - first + 1) for first, last in runs(numbers))
 
 
-def phases(spans: Sequence[tuple[str, int, float, float]], timeline: Timeline, boot: int = 0) -> tuple[Phase, ...]:
+def phases(
+    spans: Sequence[tuple[str, int, float, float]], timeline: Timeline, boot: int = 0
+) -> tuple[Phase, ...]:
     """The checks that ran while samples were taken, in order; one that did not end lasts as long as samples do."""
     whole = cells(timeline) * timeline.width_s
     shown: list[Phase] = []
     for check, at, start, end in sorted(spans, key=lambda span: span[2]):
-        begin, until = max(start, timeline.began_s) - timeline.began_s, min(end - timeline.began_s, whole)
+        begin, until = (
+            max(start, timeline.began_s) - timeline.began_s,
+            min(end - timeline.began_s, whole),
+        )
         if at != boot or until <= begin:
             continue
         share = 100 * (until - begin) / whole
         label = str(1 + sum(bool(phase.label) for phase in shown)) if share >= 1.0 else ""
-        shown.append(Phase(check, until - begin, round(100 * begin / whole, 2), round(share, 2), label))
+        shown.append(
+            Phase(check, until - begin, round(100 * begin / whole, 2), round(share, 2), label)
+        )
     return tuple(shown)

@@ -55,8 +55,16 @@ def _value(a: str, b: str, judgement: Judgement | None, most: float) -> HeatCell
         return HeatCell("")
     if judgement is None or judgement.value is None:
         return HeatCell("-", bad=judgement is not None)
-    level = min(LEVELS - 1, int(judgement.value / most * LEVELS)) if 0 <= judgement.value <= most and most > 0 else None
-    return HeatCell(number(judgement.value), level, any(finding.kind == "fail" for finding in judgement.findings))
+    level = (
+        min(LEVELS - 1, int(judgement.value / most * LEVELS))
+        if 0 <= judgement.value <= most and most > 0
+        else None
+    )
+    return HeatCell(
+        number(judgement.value),
+        level,
+        any(finding.kind == "fail" for finding in judgement.findings),
+    )
 
 
 def way_matrix(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:
@@ -66,7 +74,9 @@ def way_matrix(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:
     """
     if len(matrix) < 2:
         return None
-    counts = [count for row in matrix[1:] for cell in row[1:] if (count := nvlinks(cell)) is not None]
+    counts = [
+        count for row in matrix[1:] for cell in row[1:] if (count := nvlinks(cell)) is not None
+    ]
     most = max(counts, default=0)
     rows = tuple((row[0], tuple(_way(cell, most) for cell in row[1:])) for row in matrix[1:] if row)
     return HeatMatrix(tuple(matrix[0][1:]), rows)

@@ -45,11 +45,17 @@ def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
     yield from _modules(memory, _)
     for disk in inventory["disks"]:
         size = f"{disk['size_bytes'] / 1e9:.0f} GB"
-        yield _("disk {name}", name=disk["name"]), _joined(disk["model"] or _("model not shown"), size, disk["kind"])
+        yield (
+            _("disk {name}", name=disk["name"]),
+            _joined(disk["model"] or _("model not shown"), size, disk["kind"]),
+        )
     for link in inventory["links"]:
         speed = f"{link['speed_mbps']} Mbit/s" if link["speed_mbps"] else None
         state, driver = _("up") if link["up"] else _("down"), link["driver"] or _("no driver")
-        yield _("network {name}", name=link["name"]), _joined(state, speed, driver, link.get("pci_address"))
+        yield (
+            _("network {name}", name=link["name"]),
+            _joined(state, speed, driver, link.get("pci_address")),
+        )
 
 
 def _joined(*parts: str | None) -> str:
@@ -70,9 +76,13 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
     alike: dict[str, list[str]] = {}
     for dimm in memory["dimms"] or ():
         words = (
-            f"{number(dimm['size_bytes'] / GIB)} GiB" if dimm["size_bytes"] is not None else _("size not told"),
+            f"{number(dimm['size_bytes'] / GIB)} GiB"
+            if dimm["size_bytes"] is not None
+            else _("size not told"),
             dimm["kind"],
-            _("at {rate} MT/s", rate=dimm["configured_mts"]) if dimm["configured_mts"] is not None else None,
+            _("at {rate} MT/s", rate=dimm["configured_mts"])
+            if dimm["configured_mts"] is not None
+            else None,
             dimm["part_number"],
         )
         alike.setdefault(" ".join(part for part in words if part), []).append(dimm["slot"])
@@ -80,7 +90,9 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
         many = len(slots) > 1
         yield (
             _("{count} modules", count=len(slots)) if many else _("module"),
-            _("{text}, each in {slots}", text=text, slots=", ".join(slots)) if many else f"{text}, {slots[0]}",
+            _("{text}, each in {slots}", text=text, slots=", ".join(slots))
+            if many
+            else f"{text}, {slots[0]}",
         )
     if memory["dimms_unread"]:
         yield _("modules"), _("not read: {reason}", reason=memory["dimms_unread"])
@@ -93,10 +105,18 @@ def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
         facts = (*_link(gpu, language), *_facts(gpu.device, language))
         yield GpuCard(gpu.name, gpu.device.get("name"), facts, gpu.device.get("error"))
     placed = {gpu.address for gpu in due}
-    others = [device for device in recorded_inventory.devices(inventory) if device["pci_address"] not in placed]
-    for device in sorted(others, key=lambda device: not device["pci_address"]):  # those without an address last
+    others = [
+        device
+        for device in recorded_inventory.devices(inventory)
+        if device["pci_address"] not in placed
+    ]
+    for device in sorted(
+        others, key=lambda device: not device["pci_address"]
+    ):  # those without an address last
         name = f"NVML {device['index']}"
-        yield GpuCard(name, device.get("name"), tuple(_facts(device, language)), device.get("error"))
+        yield GpuCard(
+            name, device.get("name"), tuple(_facts(device, language)), device.get("error")
+        )
 
 
 def _link(gpu: RecordedGpu, language: Language) -> Iterator[tuple[str, str]]:
@@ -106,7 +126,10 @@ def _link(gpu: RecordedGpu, language: Language) -> Iterator[tuple[str, str]]:
     traits = gpu.device.get("traits") or {}
     width, generation = traits.get("max_link_width_here"), traits.get("max_link_gen_here")
     if width is not None and generation is not None:
-        yield language("PCIe link"), language("generation {generation}, x{width}", generation=generation, width=width)
+        yield (
+            language("PCIe link"),
+            language("generation {generation}, x{width}", generation=generation, width=width),
+        )
     if not gpu.function["driver"]:
         yield language("kernel driver"), language("none")
 

@@ -22,8 +22,17 @@ def _template() -> jinja2.Template:
 def _is_constant(row: TrendRow) -> bool:
     """Whether it is a count that was the same on every night, which needs no plot; what lay outside, or broke a limit, is drawn."""
     points = row.course.points
-    same = len({value for point in points for value in (point.value, point.again) if value is not None}) == 1
-    return row.course.unit == "count" and same and all(point.held and not point.outside for point in points)
+    same = (
+        len(
+            {value for point in points for value in (point.value, point.again) if value is not None}
+        )
+        == 1
+    )
+    return (
+        row.course.unit == "count"
+        and same
+        and all(point.held and not point.outside for point in points)
+    )
 
 
 def render(report: TrendReport, language: Language = ENGLISH) -> str:
@@ -38,7 +47,9 @@ def render(report: TrendReport, language: Language = ENGLISH) -> str:
         found=report,
         changed=report.largest_changes(),
         still=[row for row in report.rows if _is_constant(row)],
-        groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
+        groups=[
+            (name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)
+        ],
         width=trends.width(len(report.shown)),
         cells=lambda row: words.cells(row, plain=False),
     )

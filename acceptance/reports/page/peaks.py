@@ -37,7 +37,10 @@ def _all(
         own = sheet.find(sheets, pci_id=gpu.function["device_id"], nvml_name=gpu.device.get("name"))
         if own is not None:
             for measurement, value in _of_sheet(own):
-                yield (measurement, gpu.name), Peak(value, language("sheet of {model}", model=own.name))
+                yield (
+                    (measurement, gpu.name),
+                    Peak(value, language("sheet of {model}", model=own.name)),
+                )
         traits = recorded_inventory.table(gpu.device, "traits")
         rate = _link(gpu.function, traits)
         if rate is not None:
@@ -59,7 +62,9 @@ def _link(function: Mapping[str, Any], traits: Mapping[str, Any]) -> tuple[float
     """GB/s in one direction of what card and slot can do together."""
     slot = pcie.generation(function.get("slot_max_link_speed_gts"))
     generation = pcie.link_maximum("", pcie.generation(function.get("max_link_speed_gts")), slot)
-    width = pcie.link_maximum("", function.get("max_link_width"), function.get("slot_max_link_width"))
+    width = pcie.link_maximum(
+        "", function.get("max_link_width"), function.get("slot_max_link_width")
+    )
     if generation is None or width is None or traits.get("virtualised"):
         return None
     return pcie.data_rate(generation.value, width.value)

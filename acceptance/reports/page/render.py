@@ -22,7 +22,18 @@ from acceptance.machine import recorded_inventory
 from acceptance.reports import drift_words, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.locations import find_locations
-from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, run_log, tables, timeline, topology
+from acceptance.reports.page import (
+    bars,
+    cards,
+    curves,
+    heat,
+    machine,
+    peaks,
+    run_log,
+    tables,
+    timeline,
+    topology,
+)
 from acceptance.reports.text import one_line
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
@@ -31,7 +42,9 @@ MOST_ROWS = 60  # of one table; all of them are in the journal
 def with_code(text: str) -> Markup:
     """A sentence of the catalogue, in which what stands between backticks is to be typed or looked for."""
     pieces = enumerate(one_line(text).split("`"))
-    return Markup("").join(Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces
+    )
 
 
 @functools.cache  # reading the templates takes longer than filling them in
@@ -86,10 +99,14 @@ def render(
     observed = recorded_inventory.observed_record(journal.entries)
     inventory = observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0)
+    seen = timeline.timeline(
+        first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0
+    )
     known = peaks.peaks(inventory, sheets, language)
     judged, where = cards.by_key(verdict), find_locations(journal)
-    identities = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
+    identities = frozenset(
+        name for place in where.found.values() for name in (place.serial, place.uuid) if name
+    )
 
     def told_of(*kinds: str) -> list[cards.FindingCard]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
@@ -117,13 +134,18 @@ def render(
             gpus=list(machine.gpu_cards(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.way_matrix(observed.matrix),
-            groups=[(check, list(bars.groups(check, known, identities, language))) for check in verdict.checks],
+            groups=[
+                (check, list(bars.groups(check, known, identities, language)))
+                for check in verdict.checks
+            ],
             curves=list(curves.curves(seen)),
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,
             cell_s=seen.width_s,
             phases=curves.phases(CheckSpans(journal.entries).spans, seen, first.boot),
-            tables=tables.text_tables(entry.body for entry in journal.entries if isinstance(entry.body, Table)),
+            tables=tables.text_tables(
+                entry.body for entry in journal.entries if isinstance(entry.body, Table)
+            ),
             events=list(run_log.events(journal.entries)),
             notes=[*verdict.notes, *journal.torn, *damage],
             programs=list(run_log.programs(journal)),

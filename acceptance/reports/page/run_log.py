@@ -57,7 +57,9 @@ def events(entries: Sequence[Entry]) -> Iterator[MachineEvent]:
         if isinstance(entry.body, Event):
             at = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
             same = start is not None and entry.boot == start.boot
-            yield MachineEvent(moment(entry.utc), at - start.boot_s if start and same else None, entry.body)
+            yield MachineEvent(
+                moment(entry.utc), at - start.boot_s if start and same else None, entry.body
+            )
 
 
 def programs(journal: Journal) -> Iterator[ProgramRun]:
@@ -66,4 +68,6 @@ def programs(journal: Journal) -> Iterator[ProgramRun]:
         if isinstance(body := entry.body, ToolRan):
             safe = body.log is not None and _LOG.fullmatch(body.log)
             address = quote(body.log) if safe and body.log else None
-            yield ProgramRun(body.check, " ".join(body.argv), body.returncode, body.seconds, body.log, address)
+            yield ProgramRun(
+                body.check, " ".join(body.argv), body.returncode, body.seconds, body.log, address
+            )

@@ -28,7 +28,9 @@ def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
         if table.columns:
             firsts = [row[0] for row in table.rows if row]
             alone = table.name if len(set(firsts)) < len(firsts) else ""
-            groups.setdefault((table.check, table.component, table.columns[0], alone), []).append(table)
+            groups.setdefault((table.check, table.component, table.columns[0], alone), []).append(
+                table
+            )
     return tuple(
         _beside(check, component, key, found) if not alone else _by_itself(found[0])
         for (check, component, key, alone), found in groups.items()

@@ -14,9 +14,13 @@ MAX_CELLS = 480  # cells of a picture: a little more than a dot of a phone each
 FIRST_WIDTH_S = 0.25
 METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
 _METRICS = {
-    name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}")) for name in METRICS
+    name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}"))
+    for name in METRICS
 }
-_FLAGS = {name: attrgetter(f"values.{name}") for name in (*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP)}
+_FLAGS = {
+    name: attrgetter(f"values.{name}")
+    for name in (*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP)
+}
 
 
 @dataclass(slots=True)
@@ -36,7 +40,10 @@ class Cell:
     def merge(self, other: Cell) -> Cell:
         """Both stretches as one."""
         return Cell(
-            min(self.least, other.least), max(self.most, other.most), self.total + other.total, self.count + other.count
+            min(self.least, other.least),
+            max(self.most, other.most),
+            self.total + other.total,
+            self.count + other.count,
         )
 
 
@@ -45,7 +52,9 @@ class Track:
     """One GPU: the cells of each metric by their number, and the numbers of those in which heat or hardware (or the power cap) held its
     clock back."""
 
-    cells: dict[str, dict[int, Cell]] = field(default_factory=lambda: {name: {} for name in METRICS})
+    cells: dict[str, dict[int, Cell]] = field(
+        default_factory=lambda: {name: {} for name in METRICS}
+    )
     slowed: set[int] = field(default_factory=set)
     capped: set[int] = field(default_factory=set)
 

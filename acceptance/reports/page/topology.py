@@ -107,25 +107,37 @@ class _Canvas:
         self.y += ROW
 
 
-def picture(inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language) -> Picture | None:
+def picture(
+    inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language
+) -> Picture | None:
     """The picture; None where no GPU is known."""
     devices = list(_devices(inventory))
     if not any(device.kind == "gpu" for device in devices):
         return None
     canvas = _Canvas(language)
-    for node in sorted({device.node for device in devices}, key=lambda node: (node is None, node or 0)):
-        name = language("processor") if node is None else language("processor, NUMA node {node}", node=node)
+    for node in sorted(
+        {device.node for device in devices}, key=lambda node: (node is None, node or 0)
+    ):
+        name = (
+            language("processor")
+            if node is None
+            else language("processor, NUMA node {node}", node=node)
+        )
         canvas.node(name, [device for device in devices if device.node == node])
     links = _nvlinks(matrix)
     wires = (*canvas.wires, *_nvlink_wires(links, canvas.rows, language))
     pairs = [
-        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count) for (a, b), count in links.items() if a < b
+        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count)
+        for (a, b), count in links.items()
+        if a < b
     ]
     return Picture(canvas.y, tuple(canvas.boxes), wires, (*canvas.told, *pairs))
 
 
 def _sentence(device: _Device, node: str, language: Language) -> str:
-    where = language("{device} at {address} on {node}", device=device.name, address=device.address, node=node)
+    where = language(
+        "{device} at {address} on {node}", device=device.name, address=device.address, node=node
+    )
     return f"{where}, {language('PCIe switch')} {device.switch}" if device.switch else where
 
 
@@ -140,16 +152,22 @@ def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
             gpu.device.get("name") or "",
             gpu.address,
             places,
-            recorded_inventory.table(gpu.device, "traits").get("numa_node") if node is None else node,
+            recorded_inventory.table(gpu.device, "traits").get("numa_node")
+            if node is None
+            else node,
             shared,
         )
     seen: set[str] = set()
-    for link in sorted(recorded_inventory.rows(inventory, "links"), key=lambda link: "/" not in link["name"]):
+    for link in sorted(
+        recorded_inventory.rows(inventory, "links"), key=lambda link: "/" not in link["name"]
+    ):
         address = link.get("pci_address")
         if address and address in places and address not in seen and not link.get("virtual"):
             seen.add(address)
             model = link.get("driver") or ""
-            yield _device(link["name"], "card", model, address, places, places[address]["numa_node"], shared)
+            yield _device(
+                link["name"], "card", model, address, places, places[address]["numa_node"], shared
+            )
 
 
 def _device(
@@ -200,20 +218,34 @@ def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
     }
 
 
-def _nvlink_wires(links: Mapping[tuple[str, str], int], rows: Mapping[str, int], language: Language) -> Iterator[Wire]:
+def _nvlink_wires(
+    links: Mapping[tuple[str, str], int], rows: Mapping[str, int], language: Language
+) -> Iterator[Wire]:
     """A rail where every GPU has links to all others, with the number of each beside it; else an arc for every pair."""
     names = [name for name in rows if any(name in pair for pair in links)]
     if len(names) > 2 and all((a, b) in links for a in names for b in names if a != b):
         each = {name: max(count for (a, _), count in links.items() if a == name) for name in names}
         yield Wire(
-            "nvlink", f"M{_BUS_X} {rows[names[0]] - 8}V{rows[names[-1]] + 8}", "NVLink", _BUS_X + 8, rows[names[0]] - 12
+            "nvlink",
+            f"M{_BUS_X} {rows[names[0]] - 8}V{rows[names[-1]] + 8}",
+            "NVLink",
+            _BUS_X + 8,
+            rows[names[0]] - 12,
         )
         for name, count in each.items():
             kind = "nvlink" if count == max(each.values()) else "short"
-            yield Wire(kind, f"M{_BUS_X - 44} {rows[name]}H{_BUS_X}", f"{count}", _BUS_X + 8, rows[name] + 4)
+            yield Wire(
+                kind,
+                f"M{_BUS_X - 44} {rows[name]}H{_BUS_X}",
+                f"{count}",
+                _BUS_X + 8,
+                rows[name] + 4,
+            )
         return
     for place, (a, b) in enumerate(
-        pair for pair in links if pair[0] in rows and pair[1] in rows and rows[pair[0]] < rows[pair[1]]
+        pair
+        for pair in links
+        if pair[0] in rows and pair[1] in rows and rows[pair[0]] < rows[pair[1]]
     ):
         x, out = _BUS_X - 44, _BUS_X - 10 + 9 * (place % 4)
         path = f"M{x} {rows[a]}C{out} {rows[a]} {out} {rows[b]} {x} {rows[b]}"

@@ -62,7 +62,9 @@ def draw(row: TrendRow, places: Mapping[str, int]) -> TrendPlot:
     return TrendPlot(
         tuple(lines),
         tuple(bands),
-        tuple((at(point), height(point.value)) for point in points if point.outside or point.unsteady),
+        tuple(
+            (at(point), height(point.value)) for point in points if point.outside or point.unsteady
+        ),
         tuple((at(point), height(point.value)) for point in points if not point.held),
         tuple(at(points[place]) - 0.5 for place, _ in row.began),
         None if row.born is None else height(row.born),
@@ -72,7 +74,9 @@ def draw(row: TrendRow, places: Mapping[str, int]) -> TrendPlot:
     )
 
 
-def _band(cells: Sequence[tuple[float, list[float]]], height: Callable[[float], str]) -> Iterator[str]:
+def _band(
+    cells: Sequence[tuple[float, list[float]]], height: Callable[[float], str]
+) -> Iterator[str]:
     """From the least to the most of each cell, where cells hold more than one night."""
     if any(len(values) > 1 for _, values in cells):
         over = [f"{x:g} {height(max(values))}" for x, values in cells]

@@ -22,25 +22,40 @@ def _say(line: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Build, and print the tag on standard output."""
     parser = argparse.ArgumentParser(
-        prog="python -m acceptance.station.image", description="Builds rigproof's image, or finds it."
+        prog="python -m acceptance.station.image",
+        description="Builds rigproof's image, or finds it.",
     )
     parser.add_argument(
-        "--base", help="what the image is built on (default: pins.txt, else Debian trixie from packages)"
+        "--base",
+        help="what the image is built on (default: pins.txt, else Debian trixie from packages)",
     )
     parser.add_argument(
-        "--tools-base", help="what the upstream tools are built on, a Debian trixie (default: pins.txt)"
+        "--tools-base",
+        help="what the upstream tools are built on, a Debian trixie (default: pins.txt)",
     )
     parser.add_argument(
-        "--logs", type=Path, default=Path("reports/image"), help="where the build's log goes (%(default)s)"
+        "--logs",
+        type=Path,
+        default=Path("reports/image"),
+        help="where the build's log goes (%(default)s)",
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="after which the build is stopped (%(default)g)")
     parser.add_argument(
-        "--context", type=Path, metavar="DIR", help="only lay out the build context there, for a builder of your own"
+        "--minutes", type=float, default=60.0, help="after which the build is stopped (%(default)g)"
+    )
+    parser.add_argument(
+        "--context",
+        type=Path,
+        metavar="DIR",
+        help="only lay out the build context there, for a builder of your own",
     )
     chosen = parser.parse_args(arguments)
     try:
         if chosen.context:
-            inputs.lay_out(inputs.files(inputs.checkout()), recipe.ca_bundle(os.environ, Path("/")), chosen.context)
+            inputs.lay_out(
+                inputs.files(inputs.checkout()),
+                recipe.ca_bundle(os.environ, Path("/")),
+                chosen.context,
+            )
             _say(
                 f"the build context is in {chosen.context}: `docker build -f {chosen.context}/containers/Dockerfile {chosen.context}`"
             )

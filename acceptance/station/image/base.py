@@ -61,7 +61,9 @@ class Bootstrap:
             return None
         self.say(f"pulling {reference}")
         log = self.log.with_name(f"{self.log.name}.pull")
-        running = command.start([self.engine.docker, "pull", reference], deadline=self.deadline.sooner(PULL_S), log=log)
+        running = command.start(
+            [self.engine.docker, "pull", reference], deadline=self.deadline.sooner(PULL_S), log=log
+        )
         watch = progress.Progress(self.say)
         done = progress.follow(running, log, watch, first_sign_s=self.answer_s)
         if done.returncode == 0:
@@ -72,7 +74,9 @@ class Bootstrap:
 
     def _bootstrapped(self, instead_of: str, why: str) -> None:
         """Make the Debian base where it is not here yet. Raises ImageError."""
-        self.say(f"{instead_of} cannot be had ({why}): taking a base bootstrapped from Debian trixie packages instead")
+        self.say(
+            f"{instead_of} cannot be had ({why}): taking a base bootstrapped from Debian trixie packages instead"
+        )
         if self.engine.image_id(BOOTSTRAPPED):
             return
         if os.geteuid() != 0:
@@ -81,13 +85,22 @@ class Bootstrap:
                 "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
             )
         debootstrap = self._debootstrap()
-        folder = Path(tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp"))  # /tmp may be mounted without devices
+        folder = Path(
+            tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp")
+        )  # /tmp may be mounted without devices
         try:
             self._run(
-                recipe.bootstrap(debootstrap, folder / "root", debian_mirror(os.environ, self.root)), "debootstrap"
+                recipe.bootstrap(
+                    debootstrap, folder / "root", debian_mirror(os.environ, self.root)
+                ),
+                "debootstrap",
             )
-            self._run(["tar", "-C", str(folder / "root"), "-cf", str(folder / "root.tar"), "."], "tar")
-            self._run([self.engine.docker, "import", str(folder / "root.tar"), BOOTSTRAPPED], "import")
+            self._run(
+                ["tar", "-C", str(folder / "root"), "-cf", str(folder / "root.tar"), "."], "tar"
+            )
+            self._run(
+                [self.engine.docker, "import", str(folder / "root.tar"), BOOTSTRAPPED], "import"
+            )
         finally:
             self._remove(folder)
 
@@ -103,12 +116,20 @@ class Bootstrap:
         environment = {"DEBIAN_FRONTEND": "noninteractive"}
         self._run(["apt-get", "update", "-qq"], "apt", environment)
         packages = ["debootstrap", "debian-archive-keyring"]
-        self._run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], "apt", environment)
+        self._run(
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages],
+            "apt",
+            environment,
+        )
         return command.find("debootstrap")
 
-    def _run(self, argv: list[str], name: str, environment: Mapping[str, str] | None = None) -> None:
+    def _run(
+        self, argv: list[str], name: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         log = self.log.with_name(f"{self.log.name}.{name}")
-        running = command.start(argv, deadline=self.deadline.sooner(BOOTSTRAP_S), log=log, env=environment)
+        running = command.start(
+            argv, deadline=self.deadline.sooner(BOOTSTRAP_S), log=log, env=environment
+        )
         done = progress.follow(running, log, progress.Progress(self.say))
         if done.returncode != 0:
             raise ImageError(
@@ -117,7 +138,9 @@ class Bootstrap:
 
     def _remove(self, folder: Path) -> None:
         """Remove the bootstrapped tree. What a stopped debootstrap left mounted in it is unmounted first: it is the host's own."""
-        mounts = mounted_below(folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8"))
+        mounts = mounted_below(
+            folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8")
+        )
         for place in mounts:
             command.run(["umount", "--lazy", place], deadline=Deadline.after(10.0))
         if mounted_below(folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8")):
@@ -129,7 +152,9 @@ class Bootstrap:
 def mounted_below(folder: Path, mountinfo: str) -> list[str]:
     """Mount points in a folder, the deepest first, from the kernel's mountinfo."""
     places = [line.split()[4] for line in mountinfo.splitlines()]
-    return sorted((place for place in places if place.startswith(f"{folder}/")), key=len, reverse=True)
+    return sorted(
+        (place for place in places if place.startswith(f"{folder}/")), key=len, reverse=True
+    )
 
 
 def debian_mirror(environment: Mapping[str, str], root: Path) -> str | None:

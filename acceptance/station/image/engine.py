@@ -46,7 +46,11 @@ class BuildEngine:
     def bridge_mtu(self) -> tuple[bool, int | None]:
         """Whether there is a bridge network, and its MTU in bytes."""
         done = self.ask(
-            "network", "inspect", "--format", '{{index .Options "com.docker.network.driver.mtu"}}', "bridge"
+            "network",
+            "inspect",
+            "--format",
+            '{{index .Options "com.docker.network.driver.mtu"}}',
+            "bridge",
         )
         text = done.stdout.strip()
         return done.returncode == 0, int(text) if text.isdecimal() else None
@@ -58,13 +62,19 @@ def find() -> BuildEngine:
         docker = command.find("docker")
     except command.ProgramMissing as error:
         raise ImageError(f"there is no container engine: {CURE}") from error
-    done = command.run([docker, "version", "--format", "{{.Server.Version}}"], deadline=Deadline.after(_ASK_S))
+    done = command.run(
+        [docker, "version", "--format", "{{.Server.Version}}"], deadline=Deadline.after(_ASK_S)
+    )
     if done.timed_out:
-        raise ImageError(f"the container engine does not answer within {_ASK_S:.0f} s: start it again")
+        raise ImageError(
+            f"the container engine does not answer within {_ASK_S:.0f} s: start it again"
+        )
     if done.returncode != 0:
         said = done.last_lines(1)
         if "permission denied" in said:
-            raise ImageError("the container engine refuses this user: add the user to the group docker, or run as root")
+            raise ImageError(
+                "the container engine refuses this user: add the user to the group docker, or run as root"
+            )
         raise ImageError(f"no container engine answers ({said}): {CURE}")
     buildx = command.run([docker, "buildx", "version"], deadline=Deadline.after(_ASK_S))
     return BuildEngine(docker, buildkit=buildx.returncode == 0, local=_local(docker))

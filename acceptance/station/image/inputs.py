@@ -53,7 +53,9 @@ def read_pins(text: str) -> tuple[Pin, ...]:
             )
         pin = Pin(*words)
         if (pin.place, pin.name) in pins:
-            raise ImageError(f"{PINS} line {number}: {pin.name} is pinned twice for {pin.place}: {line!r}")
+            raise ImageError(
+                f"{PINS} line {number}: {pin.name} is pinned twice for {pin.place}: {line!r}"
+            )
         pins[pin.place, pin.name] = pin
     return tuple(pins.values())
 
@@ -89,17 +91,21 @@ def files(root: Path) -> dict[str, Path]:
     found = {f"containers/{name}": root / "containers" / name for name in _RECIPE}
     pyproject = root / "pyproject.toml"
     try:
-        data = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"][
-            "force-include"
-        ]
+        data = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"][
+            "targets"
+        ]["wheel"]["force-include"]
     except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
-        raise ImageError(f"{pyproject}: cannot be read for what goes into the wheel: {error!r}") from error
+        raise ImageError(
+            f"{pyproject}: cannot be read for what goes into the wheel: {error!r}"
+        ) from error
     for name in ("pyproject.toml", "README.md", "LICENSE", "acceptance", *data):
         for path in _below(root / name):
             found[f"source/{PurePosixPath(path.relative_to(root))}"] = path
     for path in found.values():
         if not path.is_file():
-            raise ImageError(f"{path}: is missing, and the image is made from it: check the checkout with `git status`")
+            raise ImageError(
+                f"{path}: is missing, and the image is made from it: check the checkout with `git status`"
+            )
     return dict(sorted(found.items()))
 
 

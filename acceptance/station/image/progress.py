@@ -13,7 +13,9 @@ from acceptance.process import command
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CLASSIC = re.compile(r"Step (\d+/\d+) : (.*)")
 _BUILDKIT = re.compile(r"#\d+ \[(?!internal\b|auth\b)([^\]]+)\] (.*)")
-_SILENT = re.compile(r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b")  # steps that do nothing one could wait for
+_SILENT = re.compile(
+    r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b"
+)  # steps that do nothing one could wait for
 _NOISE = re.compile(
     r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently disabled|environment-variable\."
 )
@@ -34,7 +36,9 @@ def worth_showing(line: str) -> str | None:
     if ours := _OURS.fullmatch(text):
         return ours[1]
     if step := _CLASSIC.fullmatch(text) or _BUILDKIT.fullmatch(text):
-        return None if _SILENT.match(step[2]) else f"[{step[1]}] {' '.join(step[2].split())}"[:_WIDTH]
+        return (
+            None if _SILENT.match(step[2]) else f"[{step[1]}] {' '.join(step[2].split())}"[:_WIDTH]
+        )
     return None
 
 
@@ -78,7 +82,9 @@ class Progress:
     began: float = field(init=False)
     shown: float = field(init=False)
     latest: str = ""
-    told: set[str] = field(default_factory=set)  # BuildKit names a step again whenever another's output came between
+    told: set[str] = field(
+        default_factory=set
+    )  # BuildKit names a step again whenever another's output came between
     heard: bool = False
 
     def __post_init__(self) -> None:
@@ -103,7 +109,11 @@ class Progress:
 
 
 def follow(
-    running: command.RunningProgram, log: Path, progress: Progress, *, first_sign_s: float | None = None
+    running: command.RunningProgram,
+    log: Path,
+    progress: Progress,
+    *,
+    first_sign_s: float | None = None,
 ) -> command.ProgramResult:
     """Wait for a program whose output goes to `log`, showing its progress.
 
@@ -114,7 +124,11 @@ def follow(
         while not running.poll() and not running.deadline.passed():
             _take(tails, progress)
             progress.tick()
-            if first_sign_s is not None and not progress.heard and progress.clock() - progress.began > first_sign_s:
+            if (
+                first_sign_s is not None
+                and not progress.heard
+                and progress.clock() - progress.began > first_sign_s
+            ):
                 running.stop()
             time.sleep(POLL_S)
     except BaseException:  # Ctrl-C: leave nothing running

@@ -7,7 +7,11 @@ from pathlib import Path
 
 # pip's own order first: it is the one that needs them most.
 _CA_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-_CA_FILES = ("etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/ca-bundle.pem")
+_CA_FILES = (
+    "etc/ssl/certs/ca-certificates.crt",
+    "etc/pki/tls/certs/ca-bundle.crt",
+    "etc/ssl/ca-bundle.pem",
+)
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 MIRRORS = ("DEBIAN_MIRROR", "DEBIAN_SID_MIRROR", "UBUNTU_MIRROR", "PIP_INDEX_URL")
 LABELS = "org.rigproof"
@@ -19,7 +23,9 @@ def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:
     None where there is no such file. A variable that names a missing file is passed over, as its own programs would complain of it.
     """
     named = [Path(environment[name]) for name in _CA_VARIABLES if environment.get(name)]
-    return next((path for path in [*named, *(root / name for name in _CA_FILES)] if path.is_file()), None)
+    return next(
+        (path for path in [*named, *(root / name for name in _CA_FILES)] if path.is_file()), None
+    )
 
 
 def proxies(environment: Mapping[str, str]) -> dict[str, str]:
@@ -52,7 +58,9 @@ def build(
     a proxy's password or a mirror's token is then in no process list."""
     argv = [docker, "build", "--tag", tag, "--file", str(context / "containers" / "Dockerfile")]
     # Attestations would turn the image into an index, and record what was handed in.
-    argv += ["--progress", "plain", "--provenance", "false", "--load"] if buildkit else ["--force-rm"]
+    argv += (
+        ["--progress", "plain", "--provenance", "false", "--load"] if buildkit else ["--force-rm"]
+    )
     argv += ["--network", network] if network else []
     argv += ["--build-arg", f"BASE={base}", "--build-arg", f"TOOLS_BASE={tools_base}"]
     for name in handed_in:

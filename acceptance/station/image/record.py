@@ -71,7 +71,9 @@ def _instead(pin: InstalledItem) -> str:
     """Words for a version that is not the pinned one."""
     if pin.pinned is None:
         return " (not pinned)"
-    same = pin.used == pin.pinned or (pin.pinned.endswith("*") and pin.used.startswith(pin.pinned[:-1]))
+    same = pin.used == pin.pinned or (
+        pin.pinned.endswith("*") and pin.used.startswith(pin.pinned[:-1])
+    )
     return "" if same else f" (pinned: {pin.pinned})"
 
 
@@ -85,13 +87,19 @@ def inspect(engine: BuildEngine, reference: str) -> ImageRef:
         raise ImageError(
             f"{reference} is no image of rigproof: it has no label {error}; build one with `make image`"
         ) from error
-    done = engine.ask("run", "--rm", "--network", "none", "--entrypoint", "cat", reference, RECORD, seconds=120.0)
+    done = engine.ask(
+        "run", "--rm", "--network", "none", "--entrypoint", "cat", reference, RECORD, seconds=120.0
+    )
     try:
         contents = msgspec.json.decode(done.stdout, type=Contents)
     except msgspec.DecodeError as error:
-        raise ImageError(f"{reference} does not tell what is in it ({error}): {done.last_lines(1)}") from error
+        raise ImageError(
+            f"{reference} does not tell what is in it ({error}): {done.last_lines(1)}"
+        ) from error
     identity = engine.image_id(reference)
     if identity is None:
-        raise ImageError(f"{reference} was removed while it was looked at: build it with `make image`")
+        raise ImageError(
+            f"{reference} was removed while it was looked at: build it with `make image`"
+        )
     commit = labels.get("org.opencontainers.image.revision")
     return ImageRef(reference, identity, base, inputs, pins, commit, contents)

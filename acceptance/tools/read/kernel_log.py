@@ -34,7 +34,11 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
     software = any(event.kind == "driver" for event in events)
     # A driver that does not fit the GPU cannot start it: then the failed start proves nothing about the GPU.
     faults = [
-        e for e in events if e.hardware and RANK[e.severity] >= RANK["error"] and not (software and e.kind == "rm-init")
+        e
+        for e in events
+        if e.hardware
+        and RANK[e.severity] >= RANK["error"]
+        and not (software and e.kind == "rm-init")
     ]
     if faults:
         first = max(faults, key=lambda event: RANK[event.severity])
@@ -42,7 +46,11 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
         return "fail", f"{_name(first)}: {first.meaning} {first.action}{more}"
     if stormy := storms(events):
         return "fail", stormy[0]
-    unjudged = [e for e in events if e.kind == "lost" or (not e.hardware and RANK[e.severity] >= RANK["error"])]
+    unjudged = [
+        e
+        for e in events
+        if e.kind == "lost" or (not e.hardware and RANK[e.severity] >= RANK["error"])
+    ]
     if unjudged:
         return (
             "error",
@@ -50,7 +58,10 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
         )
     warnings = [event for event in events if event.severity == "warning"]
     if warnings:
-        return "pass", f"no fault; {len(warnings)} warnings, the first: {_name(warnings[0])}: {warnings[0].meaning}"
+        return (
+            "pass",
+            f"no fault; {len(warnings)} warnings, the first: {_name(warnings[0])}: {warnings[0].meaning}",
+        )
     return "pass", "no fault"
 
 
@@ -84,4 +95,6 @@ def read(text: str) -> ToolOutput:
     if all(event.code == CUT for event in events) and not any(line.stamped for line in lines):
         raise UnreadableOutput(TOOL, lines[0].text, "this is no kernel log")
     outcome, reason = conclude(events)
-    return ToolOutput(TOOL, outcome, reason, _readings(events), tuple(event.to_json_object() for event in events))
+    return ToolOutput(
+        TOOL, outcome, reason, _readings(events), tuple(event.to_json_object() for event in events)
+    )

@@ -35,7 +35,11 @@ _KINDS = (
     _Kind(re.compile(rf"\s*{_TIME} (?:stdout|stderr) (?P<tag>[FP]){_END}")),
     _Kind(re.compile(rf"(?P<source>[^\t]+\t[^\t]+)\t(?=\ufeff?{_TIME}{_END})\ufeff?")),
     # systemd speaks of a unit before and after the unit itself does.
-    _Kind(re.compile(rf"\s*(?:{_TIME}|{_SYSLOG}) (?P<source>[\w.-]+ (?!systemd\[)[\w.@-]+\[\d+\]):{_END}")),
+    _Kind(
+        re.compile(
+            rf"\s*(?:{_TIME}|{_SYSLOG}) (?P<source>[\w.-]+ (?!systemd\[)[\w.@-]+\[\d+\]):{_END}"
+        )
+    ),
     _Kind(re.compile(rf"\s*(?:\[{_TIME}\]|{_TIME}|{_SYSLOG}){_END}")),
     _Kind(re.compile(rf"\s*(?P<source>\[pod/[\w./-]+\]){_END}")),
     _Kind(re.compile(rf"\s*(?P<source>\w[\w.-]*) *\|{_END}")),

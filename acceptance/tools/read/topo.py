@@ -53,7 +53,9 @@ def _matrix(table: MatrixTable) -> TopologyMatrix:
             there, back = table.cells[row, column], table.cells[column, row]
             if there != back:
                 raise UnreadableOutput(
-                    TOOL, f"{row} ... {column}", f"{a}->{b} is {there} and {b}->{a} is {back}: the text is damaged"
+                    TOOL,
+                    f"{row} ... {column}",
+                    f"{a}->{b} is {there} and {b}->{a} is {back}: the text is damaged",
                 )
 
     def affinity(heading: str) -> dict[str, str | None]:
@@ -61,7 +63,11 @@ def _matrix(table: MatrixTable) -> TopologyMatrix:
 
     return TopologyMatrix(
         rows=tuple(names),
-        cells={(a, b): table.cells[row, column] for a, row in names.items() for b, column in names.items()},
+        cells={
+            (a, b): table.cells[row, column]
+            for a, row in names.items()
+            for b, column in names.items()
+        },
         cpu_affinity=affinity("CPU Affinity"),
         numa_affinity=affinity("NUMA Affinity"),
         gpu_numa=affinity("GPU NUMA ID"),
@@ -75,7 +81,9 @@ def matrix(text: str) -> TopologyMatrix:
         raise UnreadableOutput(TOOL, "", table_trouble(TOOL, text))
     table = only_table(found)
     if table is None:
-        raise UnreadableOutput(TOOL, "", "the text holds matrices that differ: give one machine at a time")
+        raise UnreadableOutput(
+            TOOL, "", "the text holds matrices that differ: give one machine at a time"
+        )
     return _matrix(table)
 
 
@@ -94,7 +102,8 @@ def _reason(matrix: TopologyMatrix) -> str:
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
     texts = [
-        f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}" for path, names in paths.items()
+        f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}"
+        for path, names in paths.items()
     ]
     if len(paths) == 1:
         texts = [entry.replace("pairs", "pairs, all") for entry in texts]
@@ -108,11 +117,19 @@ def _reason(matrix: TopologyMatrix) -> str:
 def _output(matrix: TopologyMatrix) -> ToolOutput:
     pairs = {f"{a}->{b}": path for (a, b), path in _pairs(matrix).items()}
     readings = (
-        [Reading("topo_path_rank", "count", {pair: float(_rank(path)) for pair, path in pairs.items()})]
+        [
+            Reading(
+                "topo_path_rank",
+                "count",
+                {pair: float(_rank(path)) for pair, path in pairs.items()},
+            )
+        ]
         if pairs
         else []
     )
-    links = {pair: float(path[2:]) if path.startswith("NV") else 0.0 for pair, path in pairs.items()}
+    links = {
+        pair: float(path[2:]) if path.startswith("NV") else 0.0 for pair, path in pairs.items()
+    }
     if any(links.values()):
         readings.append(Reading("topo_nvlinks", "count", links))
     return ToolOutput(TOOL, "pass", _reason(matrix), tuple(readings))
@@ -132,18 +149,27 @@ def parse(text: str) -> ToolOutput:
         return parse_p2p(text)
     table = only_table(paths)
     if table is None:
-        return ToolOutput(TOOL, "error", "the text holds topo -m matrices that differ: give one machine at a time")
+        return ToolOutput(
+            TOOL, "error", "the text holds topo -m matrices that differ: give one machine at a time"
+        )
     wired = _output(_matrix(table))
     if len(paths) == len(tables):
         return wired
     if any(other.gpus() != table.gpus() for other in tables):
         return ToolOutput(
-            TOOL, "error", "the topo -m and topo -p2p matrices have different GPUs: give one machine at a time"
+            TOOL,
+            "error",
+            "the topo -m and topo -p2p matrices have different GPUs: give one machine at a time",
         )
     access = parse_p2p(text)
     if access.outcome != "pass":
         return ToolOutput(TOOL, access.outcome, access.reason)
-    return ToolOutput(TOOL, "pass", f"{wired.reason}; peer access: {access.reason}", wired.readings + access.readings)
+    return ToolOutput(
+        TOOL,
+        "pass",
+        f"{wired.reason}; peer access: {access.reason}",
+        wired.readings + access.readings,
+    )
 
 
 P2P_TOOL = "topo-p2p"
@@ -163,7 +189,9 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
     pairs = {(a, b): table.cells[gpus[a], gpus[b]] for a in gpus for b in gpus if a != b}
     unknown = [f"{a}->{b}" for (a, b), cell in pairs.items() if cell == "U"]
     if unknown:
-        return ToolOutput(P2P_TOOL, "error", f"the driver does not know (U) whether {unknown[0]} works")
+        return ToolOutput(
+            P2P_TOOL, "error", f"the driver does not know (U) whether {unknown[0]} works"
+        )
     refused: dict[str, list[str]] = defaultdict(list)
     for (a, b), cell in pairs.items():
         if cell != "OK":
@@ -175,9 +203,16 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
         f"{cell} ({ANSWERS[cell]}) for {len(names)} ({names[0]}{' ...' * (len(names) > 1)})"
         for cell, names in refused.items()
     )
-    reason = f"{count}: OK for {len(pairs) - sum(map(len, refused.values()))} of {len(pairs)} directions"
+    reason = (
+        f"{count}: OK for {len(pairs) - sum(map(len, refused.values()))} of {len(pairs)} directions"
+    )
     values = {f"{a}->{b}": float(cell == "OK") for (a, b), cell in pairs.items()}
-    return ToolOutput(P2P_TOOL, "pass", reason + (f", {text}" if text else ""), (Reading("p2p_ok", "count", values),))
+    return ToolOutput(
+        P2P_TOOL,
+        "pass",
+        reason + (f", {text}" if text else ""),
+        (Reading("p2p_ok", "count", values),),
+    )
 
 
 def parse_p2p(text: str) -> ToolOutput:
@@ -222,11 +257,23 @@ _ROW_LIKE = re.compile(rf"\s*(?:(?:GPU|NIC)\d+|mlx\d+_\d+)\s+(?:{_CELL.pattern})
 
 # What nvidia-smi says instead of a matrix, with the cure.
 _TROUBLES = (
-    (re.compile(r"library version mismatch", re.IGNORECASE), "reboot, or unload and load the nvidia modules"),
-    (re.compile(r"communicate with the NVIDIA driver"), "install or load the driver: modprobe nvidia, then dmesg"),
+    (
+        re.compile(r"library version mismatch", re.IGNORECASE),
+        "reboot, or unload and load the nvidia modules",
+    ),
+    (
+        re.compile(r"communicate with the NVIDIA driver"),
+        "install or load the driver: modprobe nvidia, then dmesg",
+    ),
     (re.compile(r"No devices were found"), "read lspci and the kernel log: the driver has no GPU"),
-    (re.compile(r"Unable to determine the device handle|GPU is lost"), "read the kernel log for Xid messages"),
-    (re.compile(r"Failed to initialize NVML|Insufficient Permissions"), "run it as root, and look at /dev/nvidia*"),
+    (
+        re.compile(r"Unable to determine the device handle|GPU is lost"),
+        "read the kernel log for Xid messages",
+    ),
+    (
+        re.compile(r"Failed to initialize NVML|Insufficient Permissions"),
+        "run it as root, and look at /dev/nvidia*",
+    ),
     (re.compile(r"is missing its value"), "give the capability: nvidia-smi topo -p2p r"),
     (re.compile(r"nvidia-smi: (?:command )?not found"), "install the driver's utilities"),
 )
@@ -266,10 +313,14 @@ class _Open:
         name, words = self.names[len(self.tails)], line.split()
         cells = words[1 : 1 + len(self.names)]
         if words[0] != name or len(cells) < len(self.names) or not all(map(_CELL.fullmatch, cells)):
-            raise UnreadableOutput(self.tool, line, f"the row of {name} is missing, cut or of unknown form")
+            raise UnreadableOutput(
+                self.tool, line, f"the row of {name} is missing, cut or of unknown form"
+            )
         for column, cell in zip(self.names, cells, strict=True):
             if (cell == "X") is not (column == name):
-                raise UnreadableOutput(self.tool, line, f"the cell of {name} and {column} cannot be {cell}")
+                raise UnreadableOutput(
+                    self.tool, line, f"the cell of {name} and {column} cannot be {cell}"
+                )
             self.cells[name, column] = cell
         self.tails[name] = re.sub(rf"^\s*\S+(?:\s+\S+){{{len(cells)}}}", "", line)
 
@@ -279,7 +330,9 @@ class _Open:
         paths = {cell for cell in self.cells.values() if _PATH.fullmatch(cell)}
         is_p2p = not paths and not self.headings
         if answers and not is_p2p:
-            raise UnreadableOutput(self.tool, self.line, "a matrix mixes paths and answers of topo -p2p")
+            raise UnreadableOutput(
+                self.tool, self.line, "a matrix mixes paths and answers of topo -p2p"
+            )
         return MatrixTable(self.names, self.cells, self._affinity(), is_p2p)
 
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
@@ -290,9 +343,15 @@ class _Open:
         for name, tail in tails.items():
             words = tail.split()
             is_row = (alike or self._cells(tail) is not None) if name in gpus else not words
-            if not is_row or len(words) > len(self.headings) or not all(map(_AFFINITY.fullmatch, words)):
+            if (
+                not is_row
+                or len(words) > len(self.headings)
+                or not all(map(_AFFINITY.fullmatch, words))
+            ):
                 raise UnreadableOutput(
-                    self.tool, f"{name} ... {tail.strip()}", "the affinities of a row are cut or unknown"
+                    self.tool,
+                    f"{name} ... {tail.strip()}",
+                    "the affinities of a row are cut or unknown",
                 )
         return {name: self._values(tail) for name, tail in gpus.items()}
 
@@ -316,11 +375,19 @@ def _header(tool: str, line: str) -> _Open | None:
     words = " ".join(line.split())
     first = _HEADING.search(words)
     names = tuple((words[: first.start()] if first else words).split())
-    headings = tuple(re.sub(r"(CPU|NUMA)Aff", r"\1 Aff", found) for found in _HEADING.findall(words)) if first else ()
+    headings = (
+        tuple(re.sub(r"(CPU|NUMA)Aff", r"\1 Aff", found) for found in _HEADING.findall(words))
+        if first
+        else ()
+    )
     if not names or not _GPU.fullmatch(names[0]):
         return None
     if not first:
-        return _Open(tool, line, _checked(tool, line, names), ()) if all(map(_NUMBERED.fullmatch, names)) else None
+        return (
+            _Open(tool, line, _checked(tool, line, names), ())
+            if all(map(_NUMBERED.fullmatch, names))
+            else None
+        )
     if headings != _HEADINGS[: len(headings)] or _HEADING.sub("", words[first.start() :]).strip():
         raise UnreadableOutput(tool, line, "the header of a matrix has unknown or cut columns")
     return _Open(tool, line, _checked(tool, line, names), headings)
@@ -328,9 +395,15 @@ def _header(tool: str, line: str) -> _Open | None:
 
 def _checked(tool: str, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     gpus = [int(match["index"]) for match in map(_GPU.fullmatch, names) if match]
-    if gpus != list(range(len(gpus))) or len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+    if (
+        gpus != list(range(len(gpus)))
+        or len(set(names)) < len(names)
+        or not all(map(_NAME.fullmatch, names))
+    ):
         raise UnreadableOutput(
-            tool, line, "the columns of a matrix are not GPU0, GPU1 and so on, or one is there twice"
+            tool,
+            line,
+            "the columns of a matrix are not GPU0, GPU1 and so on, or one is there twice",
         )
     return names
 
@@ -360,7 +433,9 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
             current = None
     if current is not None:
         raise UnreadableOutput(
-            tool, current.line, f"the text is cut after {len(current.tails)} of {len(current.names)} rows"
+            tool,
+            current.line,
+            f"the text is cut after {len(current.tails)} of {len(current.names)} rows",
         )
     return tuple(found)
 
@@ -376,4 +451,6 @@ def table_trouble(tool: str, text: str) -> str:
         for pattern, cure in _TROUBLES:
             if pattern.search(line):
                 return f"nvidia-smi could not do it: '{plain_text.quote(line)}'; {cure}"
-    raise UnreadableOutput(tool, plain_text.first_line(text), "the text holds no matrix of nvidia-smi topo")
+    raise UnreadableOutput(
+        tool, plain_text.first_line(text), "the text holds no matrix of nvidia-smi topo"
+    )

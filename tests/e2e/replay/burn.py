@@ -15,7 +15,9 @@ KINDS = {"single": "FLOATS", "tensor": "FLOATS, using Tensor Cores", "double": "
 
 
 def line(percent: float, done: list[int], rates: list[float], errors: list[str]) -> str:
-    products = " - ".join(f"{one} ({rate * 1000:.0f} Gflop/s)" for one, rate in zip(done, rates, strict=True))
+    products = " - ".join(
+        f"{one} ({rate * 1000:.0f} Gflop/s)" for one, rate in zip(done, rates, strict=True)
+    )
     temperatures = " - ".join("61 C" for _ in done)
     return f"\r{percent:.1f}%  proc'd: {products}   errors: {' - '.join(errors)}   temps: {temperatures} "
 
@@ -45,7 +47,9 @@ def main() -> None:
         say(
             f"Initialized device {index} with {total} MB of memory ({total - 500} MB available, using {memory_mb} MB of it)"
         )
-        say(f", using {KINDS[mode]}\nResults are {result_mb * MIB} bytes each, thus performing {ring} iterations\n")
+        say(
+            f", using {KINDS[mode]}\nResults are {result_mb * MIB} bytes each, thus performing {ring} iterations\n"
+        )
     rates = [seen.wobble(getattr(seen.figures(gpu), mode), gpu.index) for gpu in gpus]
     if how == "slow":
         rates[SICK] *= 0.85
@@ -54,7 +58,9 @@ def main() -> None:
     burn(gpus, rates, ring, seconds, how)
 
 
-def burn(gpus: list[seen.Gpu], rates: list[float], ring: int, seconds: int, how: str | None) -> None:
+def burn(
+    gpus: list[seen.Gpu], rates: list[float], ring: int, seconds: int, how: str | None
+) -> None:
     began = time.monotonic()
     done, shown = [0] * len(gpus), [0.0] * len(gpus)
     errors = ["0"] * len(gpus)
@@ -73,7 +79,10 @@ def burn(gpus: list[seen.Gpu], rates: list[float], ring: int, seconds: int, how:
             seen.leave("")
         if now != done:
             done, shown = now, list(rates)
-            errors = ["12 (WARNING!)" if how == "wrong results" and i == SICK else "0" for i in range(len(gpus))]
+            errors = [
+                "12 (WARNING!)" if how == "wrong results" and i == SICK else "0"
+                for i in range(len(gpus))
+            ]
             say(line(min(100.0, 100 * elapsed / seconds), done, shown, errors))
             sys.stdout.flush()
     if how != "dies":

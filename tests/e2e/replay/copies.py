@@ -14,7 +14,11 @@ WRONG = (
     "ASSERT in expression h_errorFlag == 0 in void memcmpPatternHelper(CUstream, CUdeviceptr, long long unsigned int, "
     "unsigned int)() : memcpy.cpp:165\n"
 )
-CHANGED = {"copies nothing": 0.0, "copies NaN": float("nan"), "is slow": 0.5}  # what becomes of one figure
+CHANGED = {
+    "copies nothing": 0.0,
+    "copies NaN": float("nan"),
+    "is slow": 0.5,
+}  # what becomes of one figure
 LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)"
 LOCAL = "memcpy local GPU(column) bandwidth (GB/s)"
 
@@ -26,22 +30,32 @@ def of_host(machine: seen.Machine, gpus: list[seen.Gpu], name: str) -> tuple[str
         return LOCAL, [[seen.wobble(seen.figures(gpu).local, gpu.index) for gpu in gpus]]
     both = "bidirectional" in name
     arrow = "<->" if both else "->" if name.startswith("host_to") else "<-"
-    rates: list[Cell] = [seen.wobble(seen.host_rate(gpu) * (0.92 if both else 1.0), gpu.index) for gpu in gpus]
+    rates: list[Cell] = [
+        seen.wobble(seen.host_rate(gpu) * (0.92 if both else 1.0), gpu.index) for gpu in gpus
+    ]
     return f"memcpy CE CPU(row) {arrow} GPU(column) bandwidth (GB/s)", [rates]
 
 
-def of_pairs(machine: seen.Machine, gpus: list[seen.Gpu], name: str) -> tuple[str, list[list[Cell]]]:
+def of_pairs(
+    machine: seen.Machine, gpus: list[seen.Gpu], name: str
+) -> tuple[str, list[list[Cell]]]:
     def cell(a: seen.Gpu, b: seen.Gpu) -> Cell:
         if a is b or not seen.peers(machine, a, b):
             return None
         return seen.wobble(seen.peer_rate(machine, a, b), a.index, b.index)
 
     arrow = "<-" if "_write_" in name else "->"
-    return f"memcpy CE GPU(row) {arrow} GPU(column) bandwidth (GB/s)", [[cell(a, b) for b in gpus] for a in gpus]
+    return f"memcpy CE GPU(row) {arrow} GPU(column) bandwidth (GB/s)", [
+        [cell(a, b) for b in gpus] for a in gpus
+    ]
 
 
-def testcase(machine: seen.Machine, gpus: list[seen.Gpu], name: str, how: str | None) -> dict[str, Any]:
-    description, rows = (of_pairs if name.startswith("device_to_device") else of_host)(machine, gpus, name)
+def testcase(
+    machine: seen.Machine, gpus: list[seen.Gpu], name: str, how: str | None
+) -> dict[str, Any]:
+    description, rows = (of_pairs if name.startswith("device_to_device") else of_host)(
+        machine, gpus, name
+    )
     if not any(value is not None for row in rows for value in row):
         return {"name": name, "status": "Waived"}
     if name == "host_to_device_memcpy_ce" and how in CHANGED:
@@ -52,7 +66,9 @@ def testcase(machine: seen.Machine, gpus: list[seen.Gpu], name: str, how: str | 
         rows[0] = [2.0 * (rate or 0.0) for rate in rows[0]]
     return {
         "bandwidth_description": description,
-        "bandwidth_matrix": [["N/A" if value is None else f"{value:.6g}" for value in row] for row in rows],
+        "bandwidth_matrix": [
+            ["N/A" if value is None else f"{value:.6g}" for value in row] for row in rows
+        ],
         "name": name,
         "status": "Passed",
         "sum": sum(value for row in rows for value in row if value is not None),

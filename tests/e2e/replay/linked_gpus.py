@@ -55,7 +55,9 @@ class Stream:
 
     @property
     def ready(self) -> bool:
-        return bool(self.queue) and (not isinstance(self.queue[0], tuple) or self.queue[0][0].reached)
+        return bool(self.queue) and (
+            not isinstance(self.queue[0], tuple) or self.queue[0][0].reached
+        )
 
     def take(self) -> None:
         work = self.queue.popleft()
@@ -129,8 +131,12 @@ class Machine:
             Event=lambda: Event(self),
             Stream=lambda device=0: Stream(self, device),
             stream=self._stream,
-            synchronize=lambda index=0: self.drain([one for one in self.streams if one.device == index]),
-            get_device_properties=lambda index: SimpleNamespace(uuid=f"{index:08x}-0000-4000-8000-000000000000"),
+            synchronize=lambda index=0: self.drain(
+                [one for one in self.streams if one.device == index]
+            ),
+            get_device_properties=lambda index: SimpleNamespace(
+                uuid=f"{index:08x}-0000-4000-8000-000000000000"
+            ),
         )
         self.torch = SimpleNamespace(int64=np.int64, empty=self._empty, cuda=cuda)
 
@@ -158,7 +164,9 @@ class Machine:
         while any(one.queue for one in streams):
             self._chance.choice([one for one in self.streams if one.ready]).take()
 
-    def _empty(self, count: int, dtype: type, device: str = "cpu", pin_memory: bool = False) -> Tensor:
+    def _empty(
+        self, count: int, dtype: type, device: str = "cpu", pin_memory: bool = False
+    ) -> Tensor:
         index = HOST if device == "cpu" else int(device.removeprefix("cuda:"))
         return Tensor(self, np.full(count, 77, dtype), index)
 
@@ -196,4 +204,6 @@ class NumpyPattern:
 
     def _queue(self, tensor: Tensor, work: Callable[[Words], object]) -> None:
         assert tensor.device == self._index == self._machine.device
-        self._machine.current[self._index].queue.append(lambda: work(tensor.array.view(np.uint64)) and None)
+        self._machine.current[self._index].queue.append(
+            lambda: work(tensor.array.view(np.uint64)) and None
+        )

@@ -21,8 +21,24 @@ HERE = Path(__file__).parent
 DIVISOR = 128  # matrices of 64 x 64, so that a processor makes thousands of them
 FREE = 4 << 20
 COPIED = 64 << 10  # bytes of a copy beside the products
-GEMM = {"f64": 53.6, "f32": 51.2, "tf32": 344.0, "f16": 637.0, "bf16": 664.0, "f8": 1213.0, "i8": 869.0}
-SHORT = {"f64": 57.0, "f32": 51.9, "tf32": 402.0, "f16": 760.0, "bf16": 814.0, "f8": 1403.0, "i8": 1100.0}
+GEMM = {
+    "f64": 53.6,
+    "f32": 51.2,
+    "tf32": 344.0,
+    "f16": 637.0,
+    "bf16": 664.0,
+    "f8": 1213.0,
+    "i8": 869.0,
+}
+SHORT = {
+    "f64": 57.0,
+    "f32": 51.9,
+    "tf32": 402.0,
+    "f16": 760.0,
+    "bf16": 814.0,
+    "f8": 1403.0,
+    "i8": 1100.0,
+}
 
 
 def plan(name: str) -> dict[str, Any]:
@@ -90,7 +106,9 @@ def burn(words: list[str]) -> None:
 
         def __init__(self) -> None:
             copies.PIECE = COPIED
-            self._gpus = linked_gpus.Machine(1 + peers, range(1, 1 + peers) if fault == "lost-writes" else ())
+            self._gpus = linked_gpus.Machine(
+                1 + peers, range(1, 1 + peers) if fault == "lost-writes" else ()
+            )
             with self._gpus.in_place():
                 pattern = functools.partial(linked_gpus.NumpyPattern, self._gpus)
                 self._copies = copies.Copies(output, pattern, range(1, 1 + peers), boot_s)
@@ -108,7 +126,12 @@ def burn(words: list[str]) -> None:
     output = Rated(sys.stdout)
     order = BurnOptions(dtypes, seconds, divisors=dict.fromkeys(DTYPES, DIVISOR))
     card = Processor()
-    asked = {"dtypes": [dtype.short for dtype in dtypes], "seconds": seconds, "peers": peers, "laps": order.laps}
+    asked = {
+        "dtypes": [dtype.short for dtype in dtypes],
+        "seconds": seconds,
+        "peers": peers,
+        "laps": order.laps,
+    }
     output.hello("burn", {**asked, **parameters})
     if fault == "hang":
         time.sleep(900)
@@ -130,13 +153,23 @@ def gpu_gemm(words: list[str]) -> None:
     dtypes, seconds = option(words, "--dtypes").split(","), float(option(words, "--seconds"))
     table = [int(size) for size in option(words, "--table").split(",") if size]
     output = Output(sys.stdout)
-    output.hello("gpu_gemm", {"dtypes": dtypes, "seconds": seconds, "table": table, "size": 8192, **parameters})
+    output.hello(
+        "gpu_gemm",
+        {"dtypes": dtypes, "seconds": seconds, "table": table, "size": 8192, **parameters},
+    )
     for index, dtype in enumerate(dtypes):
         time.sleep(seconds * 1.02)
         share = told["share"] if sick and told["dtype"] in ("", dtype) else 1.0
         wrong = float(sick and told["fault"] == "wrong" and told["dtype"] in ("", dtype))
-        output.reading(f"gemm_{dtype}_short", "TFLOP/s", "gpu0", seen.wobble(SHORT[dtype] * share, gpu.index, index))
-        output.reading(f"gemm_{dtype}", "TFLOP/s", "gpu0", seen.wobble(GEMM[dtype] * share, gpu.index, index))
+        output.reading(
+            f"gemm_{dtype}_short",
+            "TFLOP/s",
+            "gpu0",
+            seen.wobble(SHORT[dtype] * share, gpu.index, index),
+        )
+        output.reading(
+            f"gemm_{dtype}", "TFLOP/s", "gpu0", seen.wobble(GEMM[dtype] * share, gpu.index, index)
+        )
         output.reading(f"gemm_{dtype}_miscompares", "count", "gpu0", wrong)
     output.end()
 
@@ -146,7 +179,11 @@ def vram(words: list[str]) -> None:
     gpu, parameters = who()
     fault = told["fault"] if gpu.index == told["gpu"] else ""
     seconds = float(option(words, "--seconds"))
-    lines = (HERE / "recordings" / f"vram-{fault or 'bit'}.txt").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (HERE / "recordings" / f"vram-{fault or 'bit'}.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     time.sleep(seconds)
     for number, line in enumerate(lines):
         one = json.loads(line)

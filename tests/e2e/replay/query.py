@@ -35,9 +35,18 @@ def device(machine: seen.Machine, index: int, gpu: seen.Gpu, fewer: int) -> str:
     sm = said["cuda_cores"] // each - fewer
     domain, bus_id, slot = said["pci_bus_id"].partition(".")[0].split(":")
     return DEVICE.format(
-        **{"index": index, "name": said["name"], "cuda": cuda(machine), "capability": said["compute_capability"]},
+        **{
+            "index": index,
+            "name": said["name"],
+            "cuda": cuda(machine),
+            "capability": said["compute_capability"],
+        },
         **{"mib": memory >> 20, "memory": memory, "sm": sm, "each": each, "cores": sm * each},
-        **{"clock": said["max_sm_clock_mhz"], "ghz": said["max_sm_clock_mhz"] / 1000, "l2": 50 << 20},
+        **{
+            "clock": said["max_sm_clock_mhz"],
+            "ghz": said["max_sm_clock_mhz"] / 1000,
+            "l2": 50 << 20,
+        },
         **{"memory_clock": said["max_memory_clock_mhz"], "bus": said["memory_bus_bits"]},
         **{
             "display": "Yes" if said["display_active"] else "No",
@@ -57,9 +66,15 @@ def main() -> None:
     seen.misbehave(how)
     gpus = seen.gpus(machine)
     if how == "802":
-        seen.leave(f"{HEAD}cudaGetDeviceCount returned 802\n-> system not yet initialized\nResult = FAIL\n", 1)
+        seen.leave(
+            f"{HEAD}cudaGetDeviceCount returned 802\n-> system not yet initialized\nResult = FAIL\n",
+            1,
+        )
     if not gpus:
-        seen.leave(f"{HEAD}cudaGetDeviceCount returned 100\n-> no CUDA-capable device is detected\nResult = FAIL\n", 1)
+        seen.leave(
+            f"{HEAD}cudaGetDeviceCount returned 100\n-> no CUDA-capable device is detected\nResult = FAIL\n",
+            1,
+        )
     if how == "misses one":
         gpus = gpus[:-1]
     parts = [HEAD, f"Detected {len(gpus)} CUDA Capable device(s)\n\n"]

@@ -105,7 +105,9 @@ def nvlink_rate(gpu: Gpu) -> float:
 
 def wobble(value: float, *place: int) -> float:
     """A little different from place to place, and always the same."""
-    return value * (1 + 0.004 * ((sum((n + 3) * (i + 7) for i, n in enumerate(place)) * 37 % 11) - 5) / 5)
+    return value * (
+        1 + 0.004 * ((sum((n + 3) * (i + 7) for i, n in enumerate(place)) * 37 % 11) - 5) / 5
+    )
 
 
 def misbehave(how: str | None) -> None:

@@ -49,7 +49,9 @@ class Tensor:
         if non_blocking:
             copies += 1
             if copies == FAIL:
-                raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore about it")
+                raise RuntimeError(
+                    "CUDA error: an illegal memory access was encountered\nmore about it"
+                )
         foreign = "cpu" not in (self.device, other.device) and self.device != other.device
         sent = other.window if foreign and other.window is not None else other.array
         if foreign and self.device == WINDOW:

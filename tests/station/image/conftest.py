@@ -37,7 +37,11 @@ def context_files(root: Path) -> dict[str, Path]:
     """The recipe with one module of the package: what else the wheel is made from is test_image_inputs' matter."""
     found = real_files(root)
     module = f"source/{Path(image_build.__file__).relative_to(root)}"
-    return {name: path for name, path in found.items() if not name.startswith("source/acceptance/") or name == module}
+    return {
+        name: path
+        for name, path in found.items()
+        if not name.startswith("source/acceptance/") or name == module
+    }
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,12 @@ CONTENTS = {
     "pins": [
         {"place": "trixie", "name": "gpu-burn", "pinned": "1.0-1", "used": "1.0-1"},
         {"place": "sid", "name": "nvbandwidth", "pinned": "0.9-1", "used": "0.10-1"},
-        {"place": "ubuntu:24.04", "name": "python3", "pinned": "3.12.3-*", "used": "3.12.3-0ubuntu2"},
+        {
+            "place": "ubuntu:24.04",
+            "name": "python3",
+            "pinned": "3.12.3-*",
+            "used": "3.12.3-0ubuntu2",
+        },
         {"place": "ubuntu:26.04", "name": "stress-ng", "pinned": None, "used": "1.2"},
     ],
     "python": {"torch": "2.10.0"},
@@ -74,4 +79,6 @@ def install(folder: Path) -> Path:
 
 def calls(stub: Path, verb: str) -> list[str]:
     """The calls of one verb that the client got."""
-    return [line for line in (stub / "calls").read_text().splitlines() if line.startswith(f"{verb} ")]
+    return [
+        line for line in (stub / "calls").read_text().splitlines() if line.startswith(f"{verb} ")
+    ]

@@ -12,12 +12,18 @@ from acceptance.station.image import engine as engines
 from acceptance.station.image.engine import ImageError
 
 
-def test_without_a_registry_a_base_is_bootstrapped_and_that_is_said(build: Build, stub: Path, said: list[str]) -> None:
+def test_without_a_registry_a_base_is_bootstrapped_and_that_is_said(
+    build: Build, stub: Path, said: list[str]
+) -> None:
     build()
     assert any(
-        "(no such host): taking a base bootstrapped from Debian trixie packages instead" in line for line in said
+        "(no such host): taking a base bootstrapped from Debian trixie packages instead" in line
+        for line in said
     )
-    assert "BASE=rigproof-base:trixie --build-arg TOOLS_BASE=rigproof-base:trixie" in calls(stub, "build")[0]
+    assert (
+        "BASE=rigproof-base:trixie --build-arg TOOLS_BASE=rigproof-base:trixie"
+        in calls(stub, "build")[0]
+    )
     assert len(calls(stub, "pull")) == 1
     assert len(calls(stub, "import")) == 1
 
@@ -44,19 +50,31 @@ def test_a_registry_that_hangs_is_given_up_on(build: Build, stub: Path, said: li
 
 
 def test_nothing_takes_the_place_of_a_base_that_was_named(build: Build) -> None:
-    with pytest.raises(ImageError, match="the base mine:1 is not here and cannot be pulled: no such host"):
+    with pytest.raises(
+        ImageError, match="the base mine:1 is not here and cannot be pulled: no such host"
+    ):
         build(base="mine:1")
 
 
 def test_only_root_can_bootstrap(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(ImageError, match="bootstrapped by root only: run `sudo make image` once, or bring nvidia/cuda"):
+    with pytest.raises(
+        ImageError,
+        match="bootstrapped by root only: run `sudo make image` once, or bring nvidia/cuda",
+    ):
         build()
 
 
-@pytest.mark.parametrize(("switch", "name"), [("no-mirror", "debootstrap"), ("import-fails", "import")])
+@pytest.mark.parametrize(
+    ("switch", "name"), [("no-mirror", "debootstrap"), ("import-fails", "import")]
+)
 def test_a_base_that_cannot_be_made_tells_why_and_leaves_nothing(
-    build: Build, stub: Path, switch: str, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    build: Build,
+    stub: Path,
+    switch: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     (stub / switch).touch()
     made: list[Path] = []
@@ -67,7 +85,9 @@ def test_a_base_that_cannot_be_made_tells_why_and_leaves_nothing(
         return str(made[-1])
 
     monkeypatch.setattr(bases.tempfile, "mkdtemp", folder)
-    with pytest.raises(ImageError, match=f"the base could not be made: `{name}` ended with exit code 1"):
+    with pytest.raises(
+        ImageError, match=f"the base could not be made: `{name}` ended with exit code 1"
+    ):
         build()
     assert [place.exists() for place in made] == [False]
 
@@ -77,11 +97,15 @@ def test_what_is_still_mounted_in_a_base_is_never_removed(tmp_path: Path, stub: 
     folder = tmp_path / "base"
     (folder / "root/proc").mkdir(parents=True)
     (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text(f"1 2 0:1 / {folder}/root/proc rw - proc proc rw\n")
+    (tmp_path / "proc/self/mountinfo").write_text(
+        f"1 2 0:1 / {folder}/root/proc rw - proc proc rw\n"
+    )
     umount = stub / "umount"
     umount.write_text("#!/bin/sh\nexit 1\n")
     umount.chmod(0o755)
-    bases.Bootstrap(engines.find(), tmp_path / "log", said.append, Deadline.after(9.0), tmp_path)._remove(folder)
+    bases.Bootstrap(
+        engines.find(), tmp_path / "log", said.append, Deadline.after(9.0), tmp_path
+    )._remove(folder)
     assert folder.exists()
     assert said == [f"{folder} is left behind: something is still mounted in it"]
 
@@ -108,10 +132,19 @@ def test_mounts_are_undone_from_the_inside_out() -> None:
             },
             "http://m/b",
         ),
-        ({"etc/os-release": "ID=debian\n", "etc/apt/sources.list": "deb http://m/c bookworm main\n"}, "http://m/c"),
+        (
+            {
+                "etc/os-release": "ID=debian\n",
+                "etc/apt/sources.list": "deb http://m/c bookworm main\n",
+            },
+            "http://m/c",
+        ),
         ({"etc/os-release": "ID=debian\n", "etc/apt/sources.list": "\n"}, None),
         (
-            {"etc/os-release": "ID=ubuntu\nID_LIKE=debian\n", "etc/apt/sources.list": "deb http://m/u noble main\n"},
+            {
+                "etc/os-release": "ID=ubuntu\nID_LIKE=debian\n",
+                "etc/apt/sources.list": "deb http://m/u noble main\n",
+            },
             None,
         ),
         ({}, None),

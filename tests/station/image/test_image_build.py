@@ -13,7 +13,9 @@ from acceptance.station.image import record
 from acceptance.station.image.engine import ImageError
 
 
-def test_bases_are_pulled_and_the_image_built_once(build: Build, stub: Path, said: list[str]) -> None:
+def test_bases_are_pulled_and_the_image_built_once(
+    build: Build, stub: Path, said: list[str]
+) -> None:
     (stub / "registry").touch()
     first = build()
     assert (first.built, first.base, first.commit) == (True, "some/base:1", None)
@@ -28,11 +30,15 @@ def test_bases_are_pulled_and_the_image_built_once(build: Build, stub: Path, sai
     assert len(calls(stub, "build")) == 1
 
 
-def test_a_build_that_fails_shows_its_last_lines_and_its_log(build: Build, stub: Path, tmp_path: Path) -> None:
+def test_a_build_that_fails_shows_its_last_lines_and_its_log(
+    build: Build, stub: Path, tmp_path: Path
+) -> None:
     (stub / "build-fails").touch()
     with pytest.raises(ImageError) as caught:
         build()
-    assert str(caught.value).startswith("the image could not be built: `docker build` ended with exit code 1 after ")
+    assert str(caught.value).startswith(
+        "the image could not be built: `docker build` ended with exit code 1 after "
+    )
     assert str(caught.value).endswith("Step 1/1 : RUN something\nE: the last line")
     (log,) = (tmp_path / "logs").glob("image-????????????.log")
     assert str(log) in str(caught.value)
@@ -68,20 +74,27 @@ def test_buildkit_is_taken_where_the_client_has_it(build: Build, stub: Path) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("permission denied while trying to connect", "refuses this user: add the user to the group docker"),
+        (
+            "permission denied while trying to connect",
+            "refuses this user: add the user to the group docker",
+        ),
         (
             "Cannot connect to the Docker daemon. Is it running?",
             r"no container engine answers \(Cannot connect.*sudo make engine",
         ),
     ],
 )
-def test_an_engine_that_does_not_serve_says_the_cure(build: Build, stub: Path, text: str, message: str) -> None:
+def test_an_engine_that_does_not_serve_says_the_cure(
+    build: Build, stub: Path, text: str, message: str
+) -> None:
     (stub / "down").write_text(text)
     with pytest.raises(ImageError, match=message):
         build()
 
 
-def test_an_engine_that_hangs_is_given_up_on(build: Build, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_hangs_is_given_up_on(
+    build: Build, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (stub / "mute").touch()
     monkeypatch.setattr(engines, "_ASK_S", 0.1)
     with pytest.raises(ImageError, match="does not answer within 0 s: start it again"):
@@ -93,13 +106,22 @@ def test_without_a_client_there_is_no_engine(build: Build, monkeypatch: pytest.M
         raise command.ProgramMissing(program)
 
     monkeypatch.setattr(command, "find", missing)
-    with pytest.raises(ImageError, match="there is no container engine: install and start one with `sudo make engine`"):
+    with pytest.raises(
+        ImageError,
+        match="there is no container engine: install and start one with `sudo make engine`",
+    ):
         build()
 
 
 @pytest.mark.parametrize(
     ("address", "local"),
-    [(None, True), ("unix:///x", True), ("/run/x.sock", True), ("tcp://h:2375", False), ("ssh://h", False)],
+    [
+        (None, True),
+        ("unix:///x", True),
+        ("/run/x.sock", True),
+        ("tcp://h:2375", False),
+        ("ssh://h", False),
+    ],
 )
 def test_a_socket_file_is_an_engine_of_this_host(
     stub: Path, monkeypatch: pytest.MonkeyPatch, address: str | None, local: bool
@@ -129,7 +151,9 @@ def test_an_image_that_is_not_ours_is_refused(stub: Path) -> None:
     with pytest.raises(ImageError, match="there is no image a:1 here"):
         record.inspect(engine, "a:1")
     (stub / "images/a_1").write_text("null")
-    with pytest.raises(ImageError, match=r"a:1 is no image of rigproof: it has no label 'org.rigproof.inputs'"):
+    with pytest.raises(
+        ImageError, match=r"a:1 is no image of rigproof: it has no label 'org.rigproof.inputs'"
+    ):
         record.inspect(engine, "a:1")
     (stub / "images/a_1").write_text((stub / "labels").read_text())
     (stub / "image.json").write_text(json.dumps({"base": 1}))
@@ -154,7 +178,9 @@ def test_the_command_line_says_in_one_sentence_why_there_is_no_image(
 ) -> None:
     (stub / "down").write_text("Cannot connect")
     assert main.main([]) == 3
-    assert capsys.readouterr().err.startswith("rigproof: no container engine answers (Cannot connect)")
+    assert capsys.readouterr().err.startswith(
+        "rigproof: no container engine answers (Cannot connect)"
+    )
 
 
 def test_the_command_line_lays_out_the_context_for_other_builders(tmp_path: Path) -> None:

@@ -82,7 +82,9 @@ def test_a_missing_input_is_named(tree: Path) -> None:
     with pytest.raises(ImageError, match="containers/take: is missing"):
         inputs.files(tree)
     (tree / "pyproject.toml").write_text("")
-    with pytest.raises(ImageError, match=r"pyproject.toml: cannot be read for what goes into the wheel"):
+    with pytest.raises(
+        ImageError, match=r"pyproject.toml: cannot be read for what goes into the wheel"
+    ):
         inputs.files(tree)
 
 
@@ -107,7 +109,9 @@ def test_the_digest_changes_with_every_input_and_with_nothing_else(tree: Path) -
     assert len(set(seen)) == len(seen)
 
 
-def test_the_context_is_laid_out_readable_whatever_the_umask_was(tree: Path, tmp_path: Path) -> None:
+def test_the_context_is_laid_out_readable_whatever_the_umask_was(
+    tree: Path, tmp_path: Path
+) -> None:
     (tree / "containers/take").chmod(0o700)
     (tree / "acceptance/a.py").chmod(0o600)
     bundle = tmp_path / "bundle.crt"

@@ -24,7 +24,10 @@ from acceptance.station.image import progress
             "#12 41.25 rigproof: nvbandwidth 0.9 is gone from sid: taking 0.10",
             "nvbandwidth 0.9 is gone from sid: taking 0.10",
         ),
-        ("\x1b[91mrigproof: gpu-burn is not in the package archive\x1b[0m", "gpu-burn is not in the package archive"),
+        (
+            "\x1b[91mrigproof: gpu-burn is not in the package archive\x1b[0m",
+            "gpu-burn is not in the package archive",
+        ),
         (" ---> Using cache", None),
         ("Get:1 something", None),
         ("", None),
@@ -41,7 +44,10 @@ def test_a_long_step_is_cut() -> None:
 
 
 def test_the_tail_leaves_out_what_tells_nothing() -> None:
-    texts = ("one\n\n\x1b[31mtwo\x1b[0m\n ---> 0123456789\nthree\n", "DEPRECATED: The legacy builder\nfour\n")
+    texts = (
+        "one\n\n\x1b[31mtwo\x1b[0m\n ---> 0123456789\nthree\n",
+        "DEPRECATED: The legacy builder\nfour\n",
+    )
     assert progress.tail(texts, 3) == "two\nthree\nfour"
 
 
@@ -79,7 +85,9 @@ def test_a_program_is_followed_on_both_its_outputs(tmp_path: Path) -> None:
     said: list[str] = []
     script = "import sys; print('Step 1/2 : RUN a'); print('#3 [b 1/1] RUN b', file=sys.stderr)"
     done = progress.follow(
-        start(script, tmp_path / "log"), tmp_path / "log", progress.Progress(said.append, lambda: 0.0)
+        start(script, tmp_path / "log"),
+        tmp_path / "log",
+        progress.Progress(said.append, lambda: 0.0),
     )
     assert done.returncode == 0
     assert sorted(said) == ["    0 s  [1/2] RUN a", "    0 s  [b 1/1] RUN b"]
@@ -88,7 +96,10 @@ def test_a_program_is_followed_on_both_its_outputs(tmp_path: Path) -> None:
 def test_a_program_that_never_says_a_word_is_ended(tmp_path: Path) -> None:
     watch = progress.Progress(lambda _line: None)
     done = progress.follow(
-        start("import time; time.sleep(60)", tmp_path / "log"), tmp_path / "log", watch, first_sign_s=0.1
+        start("import time; time.sleep(60)", tmp_path / "log"),
+        tmp_path / "log",
+        watch,
+        first_sign_s=0.1,
     )
     assert done.returncode != 0
     assert not watch.heard
@@ -107,7 +118,9 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     def interrupt(_line: str) -> None:
         raise KeyboardInterrupt
 
-    running = start("import time; print('Step 1/1 : RUN a', flush=True); time.sleep(60)", tmp_path / "log")
+    running = start(
+        "import time; print('Step 1/1 : RUN a', flush=True); time.sleep(60)", tmp_path / "log"
+    )
     with pytest.raises(KeyboardInterrupt):
         progress.follow(running, tmp_path / "log", progress.Progress(interrupt))
     assert running.poll()

@@ -7,7 +7,9 @@ import pytest
 from acceptance.station.image import recipe
 
 
-def build(*, buildkit: bool = False, network: str | None = None, handed_in: tuple[str, ...] = ()) -> list[str]:
+def build(
+    *, buildkit: bool = False, network: str | None = None, handed_in: tuple[str, ...] = ()
+) -> list[str]:
     return recipe.build(
         docker="/usr/bin/docker",
         buildkit=buildkit,
@@ -21,7 +23,14 @@ def build(*, buildkit: bool = False, network: str | None = None, handed_in: tupl
     )
 
 
-_HEAD = ["/usr/bin/docker", "build", "--tag", "rigproof:0123", "--file", "/ctx/containers/Dockerfile"]
+_HEAD = [
+    "/usr/bin/docker",
+    "build",
+    "--tag",
+    "rigproof:0123",
+    "--file",
+    "/ctx/containers/Dockerfile",
+]
 _ARGS = ["--build-arg", "BASE=some/base:1", "--build-arg", "TOOLS_BASE=debian:x"]
 _END = ["--label", "org.rigproof.inputs=abc", "/ctx"]
 
@@ -31,7 +40,16 @@ def test_the_classic_builder_is_asked_for_what_it_knows() -> None:
 
 
 def test_buildkit_is_asked_for_lines_and_for_a_plain_image() -> None:
-    assert build(buildkit=True) == [*_HEAD, "--progress", "plain", "--provenance", "false", "--load", *_ARGS, *_END]
+    assert build(buildkit=True) == [
+        *_HEAD,
+        "--progress",
+        "plain",
+        "--provenance",
+        "false",
+        "--load",
+        *_ARGS,
+        *_END,
+    ]
 
 
 def test_network_and_names_are_handed_in_and_no_value_is_on_the_command_line() -> None:
@@ -56,7 +74,12 @@ def test_the_builder_is_chosen_by_us(buildkit: bool, value: str) -> None:
 
 
 def test_proxies_are_handed_in_under_both_spellings() -> None:
-    environment = {"HTTPS_PROXY": "http://p:1", "no_proxy": "localhost", "http_proxy": "", "OTHER": "x"}
+    environment = {
+        "HTTPS_PROXY": "http://p:1",
+        "no_proxy": "localhost",
+        "http_proxy": "",
+        "OTHER": "x",
+    }
     assert recipe.proxies(environment) == {
         "https_proxy": "http://p:1",
         "HTTPS_PROXY": "http://p:1",
@@ -67,13 +90,16 @@ def test_proxies_are_handed_in_under_both_spellings() -> None:
 
 
 def test_the_small_spelling_wins_as_it_does_in_curl() -> None:
-    assert recipe.proxies({"http_proxy": "a", "HTTP_PROXY": "b"}) == {"http_proxy": "a", "HTTP_PROXY": "a"}
+    assert recipe.proxies({"http_proxy": "a", "HTTP_PROXY": "b"}) == {
+        "http_proxy": "a",
+        "HTTP_PROXY": "a",
+    }
 
 
 def test_only_mirrors_that_were_named_are_handed_in() -> None:
-    assert recipe.mirrors({"DEBIAN_MIRROR": "http://m/debian", "UBUNTU_MIRROR": "", "HOME": "/"}) == {
-        "DEBIAN_MIRROR": "http://m/debian"
-    }
+    assert recipe.mirrors(
+        {"DEBIAN_MIRROR": "http://m/debian", "UBUNTU_MIRROR": "", "HOME": "/"}
+    ) == {"DEBIAN_MIRROR": "http://m/debian"}
 
 
 def test_the_users_certificates_come_before_the_distributions(tmp_path: Path) -> None:
@@ -103,4 +129,7 @@ def test_a_commit_that_is_not_known_has_no_label() -> None:
 def test_debian_is_bootstrapped_with_its_signatures_checked() -> None:
     argv = ["/usr/sbin/debootstrap", "--force-check-gpg", "--variant=minbase", "trixie", "/x"]
     assert recipe.bootstrap("/usr/sbin/debootstrap", Path("/x"), None) == argv
-    assert recipe.bootstrap("/usr/sbin/debootstrap", Path("/x"), "http://m/debian") == [*argv, "http://m/debian"]
+    assert recipe.bootstrap("/usr/sbin/debootstrap", Path("/x"), "http://m/debian") == [
+        *argv,
+        "http://m/debian",
+    ]
