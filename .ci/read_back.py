@@ -18,7 +18,8 @@ suites = list(report)
 cases = [case for suite in suites for case in suite]
 properties = {one.name: one.value for suite in suites for one in suite.properties()}
 print(
-    f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, {report.errors} errors"
+    f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, "
+    f"{report.errors} errors"
 )
 assert verdict["verdict"] == "PASS", verdict["violations"] + verdict["unjudged"]
 assert report.failures == report.errors == 0

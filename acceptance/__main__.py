@@ -19,7 +19,8 @@ UNJUDGED = 3
 
 
 def _import_own() -> None:
-    """Look for modules where rigproof is installed, not where the user happens to stand: no stray pytest.py may run in pytest's place.
+    """Look for modules where rigproof is installed, not where the user happens to stand: no stray
+    pytest.py may run in pytest's place.
 
     Sessions are started so from the beginning (see `acceptance.session.context`).
     """
@@ -33,7 +34,9 @@ def _import_own() -> None:
 
 
 def _streams() -> None:
-    """Standard streams that the caller has closed lead nowhere from now on: a journal must not be opened in their place."""
+    """Standard streams that the caller has closed lead nowhere from now on: a journal must not
+    be opened in their place.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -51,14 +54,18 @@ def _streams() -> None:
 
 
 def _say(text: str) -> None:
-    # Errors quote what they found: a key of a machine file, the name of a folder, a tool's last words.
+    # Errors quote what they found: a key of a machine file, the name of a folder, a tool's last
+    # words.
     with contextlib.suppress(OSError):  # standard error is gone as well: the exit code still tells
         sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
         sys.stderr.flush()
 
 
 def _flush(code: int) -> int:
-    """Bring out what was printed. The verdict does not depend on it, but what was to be printed must not be lost unsaid."""
+    """Bring out what was printed.
+
+    The verdict does not depend on it, but what was to be printed must not be lost unsaid.
+    """
     try:
         sys.stdout.flush()
     except OSError:
@@ -82,9 +89,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. Whatever happens, the user gets one sentence and not a traceback.
+    """Run the command line; returns the exit code.
 
-    Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's may look like a bad machine.
+    Whatever happens, the user gets one sentence and not a traceback.
+
+    Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's
+    may look like a bad machine.
     """
     _streams()
     _import_own()
@@ -99,13 +109,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         what = error.filename or "a file"
         _say(
-            f"{what}: cannot be read or written ({error.strerror or error}): mend that, then start again"
+            f"{what}: cannot be read or written ({error.strerror or error}): mend that, then "
+            "start again"
         )
     except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
         _say(
-            f"an error of rigproof's own in {place} ({type(error).__name__}: {error}): the machine is unjudged; please report it"
+            f"an error of rigproof's own in {place} ({type(error).__name__}: {error}): the "
+            "machine is unjudged; please report it"
         )
     return _flush(UNJUDGED)
 

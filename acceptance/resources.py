@@ -20,7 +20,8 @@ class FixtureMissing(Exception):
 
 
 def locate(name: str) -> Path:
-    """The path of `name` ("models", "machines", "profiles.toml", ...), in a wheel and in a checkout alike.
+    """The path of `name` ("models", "machines", "profiles.toml", ...), in a wheel and in a checkout
+    alike.
 
     Raises FixtureMissing when it is in neither.
     """
@@ -35,12 +36,19 @@ Shape = TypeVar("Shape")
 
 @functools.lru_cache(128)
 def _parsed(text: bytes) -> dict[str, Any]:
-    """TOML by its text: one start reads the same sheets several times. Nobody may alter what it gives."""
+    """TOML by its text: one start reads the same sheets several times.
+
+    Nobody may alter what it gives.
+    """
     return tomllib.loads(text.decode("utf-8"))
 
 
 def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> Shape:
-    """What a file holds. Raises `error` of one sentence that names the file, for one that cannot be read or is of another shape."""
+    """What a file holds.
+
+    Raises `error` of one sentence that names the file, for one that cannot be read or is of another
+    shape.
+    """
     try:
         return msgspec.convert(_parsed(regular_file.read(path, regular_file.SMALL_RECORD)), shape)
     except OSError as refusal:

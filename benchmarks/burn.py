@@ -1,11 +1,14 @@
-"""What the burn does beside gpu-burn and beside the same products without verification: rate, power, clock, heat, and what is verified.
+"""What the burn does beside gpu-burn and beside the same products without verification: rate,
+power, clock, heat, and what is verified.
 
     python benchmarks/burn.py [--seconds 84] [--gpu-burn-seconds 20]
 
-One run on the first GPU that CUDA shows. gpu-burn in its three modes, where it is on PATH; then `burn --plain`: each format's products
-verified and plain, in turns. The watch that a run uses samples the GPU meanwhile; power, clock and temperature are means over the samples
-of each course, its first second left out. `ratio` is the rate with every result verified over that without, in the same run (aim: 0.98);
-`verified` says of which results every element was compared. Where there is no GPU, or no torch, it says so: then nothing was measured.
+One run on the first GPU that CUDA shows. gpu-burn in its three modes, where it is on PATH; then
+`burn --plain`: each format's products verified and plain, in turns. The watch that a run uses
+samples the GPU meanwhile; power, clock and temperature are means over the samples of each course,
+its first second left out. `ratio` is the rate with every result verified over that without, in the
+same run (aim: 0.98); `verified` says of which results every element was compared. Where there is no
+GPU, or no torch, it says so: then nothing was measured.
 """
 
 from __future__ import annotations
@@ -37,7 +40,11 @@ FORMATS = "f64,f32,tf32,f16,bf16,f8,i8"
 SETTLE_S = 1.0
 COMPARE_S = 3.0
 RATE = {"float": 50.0, "tensor": 350.0, "double": 50.0}  # TFLOP/s, for the size of its ring alone
-HEAD = f"{'load':<10} {'format':<7} {'products':<9} {'TFLOP/s':>8} {'ratio':>7} {'W':>6} {'MHz':>6} {'degC':>5}  verified"
+HEAD = (
+    f"{'load':<10} {'format':<7} {'products':<9} {'TFLOP/s':>8} {'ratio':>7} {'W':>6} "
+    f"{'MHz':>6} "
+    f"{'degC':>5}  verified"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,8 @@ def burn_of_others(mode: Mode, seconds: int, free_mb: int) -> Course:
     rate, compares = (
         output.reading(name)["gpu0"] for name in ("gpu_burn_rate", "gpu_burn_compares")
     )
-    # It begins with the matrices, and ends with half a minute of waiting; what it did not compare in the end it never does.
+    # It begins with the matrices, and ends with half a minute of waiting; what it did not compare
+    # in the end it never does.
     told = f"all but the first of each of {compares:.0f} rings"
     return Course("gpu-burn", mode, "compared", begin + 5.0, begin + seconds, rate, told)
 

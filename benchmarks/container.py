@@ -2,9 +2,10 @@
 
     python benchmarks/container.py [--cold]
 
-- from the end of the session before to the first check of the load session, in a container and in place (the ratio is the container's
-  cost), and to the load session's end;
-- asking for an image that is here, and, with `--cold`, building it from nothing, without the engine's cache (minutes).
+- from the end of the session before to the first check of the load session, in a container and in
+  place (the ratio is the container's cost), and to the load session's end;
+- asking for an image that is here, and, with `--cold`, building it from nothing, without the
+  engine's cache (minutes).
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def main() -> int:
     image = [sys.executable, "-m", "acceptance.station.image"]
     had = timed(image)
     print(
-        f"image                 {timed(image):.2f} s when it is here (this call's first: {had:.0f} s)"
+        f"image                 {timed(image):.2f} s when it is here (this call's first: "
+        f"{had:.0f} s)"
     )
     if options.cold:
         with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as folder:
@@ -80,11 +82,13 @@ def main() -> int:
             recipe = ["docker", "build", "--no-cache", "-f", f"{folder}/containers/Dockerfile"]
             bases = [f"--build-arg={name}=rigproof-base:trixie" for name in ("BASE", "TOOLS_BASE")]
             print(
-                f"image, cold           {timed([*recipe, *bases, folder]):.0f} s on the bootstrapped base"
+                f"image, cold           {timed([*recipe, *bases, folder]):.0f} s on the "
+                "bootstrapped base"
             )
     inside, outside = first_check_s("docker"), first_check_s("host")
     print(
-        f"start to first check  {inside:.2f} s in a container, {outside:.2f} s in place, ratio {inside / outside:.1f}"
+        f"start to first check  {inside:.2f} s in a container, {outside:.2f} s in place, "
+        f"ratio {inside / outside:.1f}"
     )
     return 0
 

@@ -1,9 +1,11 @@
-"""What verifying costs the matrix load: verified over plain matmul of the same library, on one core, in the same run.
+"""What verifying costs the matrix load: verified over plain matmul of the same library, on one
+core, in the same run.
 
     python -m benchmarks.cpu_gemm [--seconds 2] [--pairs 5] [--cpu N]
 
-Plain and verified laps take turns on the same operands and buffers, through the load's own loop; only the check differs. Each pair gives
-a ratio of rates; the median and the range are printed (aim: 0.97). Other work on the machine shows in the range.
+Plain and verified laps take turns on the same operands and buffers, through the load's own loop;
+only the check differs. Each pair gives a ratio of rates; the median and the range are printed (aim:
+0.97). Other work on the machine shows in the range.
 """
 
 from __future__ import annotations
@@ -58,10 +60,14 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
     rates = [(rate(verified=False), rate(verified=True)) for _ in range(pairs)]
     ratios = [verified / unverified for unverified, verified in rates]
     if comparison.wrong:
-        return f"cpu_gemm {dtype}: {comparison.wrong} products were wrong: this is no machine to measure on"
+        return (
+            f"cpu_gemm {dtype}: {comparison.wrong} products were wrong: this is no machine to "
+            "measure on"
+        )
     return (
         f"cpu_gemm {dtype} {size}: plain {statistics.median(r for r, _ in rates):.1f}, verified"
-        f" {statistics.median(r for _, r in rates):.1f} GFLOP/s on one core; ratio {statistics.median(ratios):.4f}"
+        f" {statistics.median(r for _, r in rates):.1f} GFLOP/s on one core; ratio "
+        f"{statistics.median(ratios):.4f}"
         f" ({min(ratios):.4f} to {max(ratios):.4f}, {pairs} pairs)"
     )
 

@@ -1,10 +1,12 @@
-"""What watching the GPUs costs a load on them: the same products with the watch running and without, in turns, in one run.
+"""What watching the GPUs costs a load on them: the same products with the watch running and
+without, in turns, in one run.
 
     python benchmarks/gpu_watch.py [--seconds 4] [--pairs 7]
 
-A matrix load (torch, bfloat16, 8192 x 8192, random inputs) runs all the time; the watch that a run uses is started and ended beside it.
-Each pair of turns gives a ratio of rates, watched over not watched; the median and the range are printed (aim: 0.995), and how often
-each GPU was sampled. Where there is no GPU, or no torch, it says so: then nothing was measured.
+A matrix load (torch, bfloat16, 8192 x 8192, random inputs) runs all the time; the watch that a run
+uses is started and ended beside it. Each pair of turns gives a ratio of rates, watched over not
+watched; the median and the range are printed (aim: 0.995), and how often each GPU was sampled.
+Where there is no GPU, or no torch, it says so: then nothing was measured.
 """
 
 from __future__ import annotations
@@ -42,12 +44,14 @@ while True:
     for d in devices:
         torch.cuda.synchronize(d)
     print(began, time.monotonic(), flush=True)
-"""
+"""  # noqa: E501
 SETTLE_S = 15.0  # until power and heat stand still
 
 
 def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, float, float]:
-    """Watch for some seconds: when the watch was ready, when it was ended, and the usual time between two samples."""
+    """Watch for some seconds: when the watch was ready, when it was ended, and the usual time
+    between two samples.
+    """
     folder.mkdir()
     due = gpu_supervisor.due_targets(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
@@ -117,9 +121,13 @@ def main() -> int:
         rate(batches, began, ended) / rate(batches, bare, until)
         for bare, until, began, ended in spans
     ]
-    told = f"{statistics.median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f} in {len(ratios)} pairs)"
+    told = (
+        f"{statistics.median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f} in "
+        f"{len(ratios)} pairs)"
+    )
     print(
-        f"load with the watch over the GPUs / without: {told}, aim 0.995; a sample every {statistics.median(periods):.3f} s"
+        f"load with the watch over the GPUs / without: {told}, aim 0.995; a sample every "
+        f"{statistics.median(periods):.3f} s"
     )
     return 0
 

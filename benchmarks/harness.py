@@ -3,14 +3,15 @@
     python benchmarks/harness.py [--profile smoke]
 
 - importing everything that a run needs to begin, beside Python's own start (target: 0.3 s);
-- `rigproof plan`, the whole process (target: 0.7 s), and its first time, when pytest collects the checks;
-- wall time of `rigproof accept` less that of the programs that it ran for its load session (target: 3 s),
-  and what supervisor and sessions take of the processor;
+- `rigproof plan`, the whole process (target: 0.7 s), and its first time, when pytest collects the
+  checks;
+- wall time of `rigproof accept` less that of the programs that it ran for its load session (target:
+  3 s), and what supervisor and sessions take of the processor;
 - time to answer: the whole process `rigproof --version`;
 - peak resident memory of the supervisor and of the session beside it, loads not counted.
 
-Beside each stands how many times as long it takes as `import pytest`, measured in the same run: a slow or
-busy machine moves both.
+Beside each stands how many times as long it takes as `import pytest`, measured in the same run: a
+slow or busy machine moves both.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def say(what: str, wall_s: float, told: str, pytest: Took, target_s: float | Non
 
 @dataclass(slots=True)
 class Cost:
-    """What was seen of a process while it ran: its highest resident memory, its seconds of the processor."""
+    """What was seen of a process while it ran: its highest resident memory, its
+    seconds of the processor.
+    """
 
     peak_kib: int = 0
     cpu_s: float = 0.0
@@ -138,7 +141,8 @@ def start(environment: Mapping[str, str]) -> Took:
     planned = timed(environment, *plan)
     told = "{:.3f} s of processor".format
     print(
-        f"{'import pytest':<20} {pytest.wall_s:.3f} s ({told(pytest.cpu_s)}) beside python's own {bare.wall_s:.3f} s"
+        f"{'import pytest':<20} {pytest.wall_s:.3f} s ({told(pytest.cpu_s)}) beside python's "
+        f"own {bare.wall_s:.3f} s"
     )
     say("import of a run", imports.wall_s, told(imports.cpu_s), pytest, IMPORT_S)
     say("plan", planned.wall_s, told(planned.cpu_s), pytest, PLAN_S)
@@ -159,7 +163,8 @@ def run(environment: Mapping[str, str], profile: str, pytest: Took) -> None:
     ]
     checks = sum(isinstance(entry.body, CheckStarted) for entry in entries)
     ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
-    # The programs of the burn run side by side: the longest of them is what the machine was busy with.
+    # The programs of the burn run side by side: the longest of them is what the machine was busy
+    # with.
     together = [load.seconds for load in loads if load.check == TOGETHER]
     busy = sum(load.seconds for load in loads if load.check != TOGETHER) + max(
         together, default=0.0

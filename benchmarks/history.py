@@ -1,8 +1,10 @@
-"""What a history costs: 10,000 nights of 200 measurements (27 years), asked what a nightly run and a person ask.
+"""What a history costs: 10,000 nights of 200 measurements (27 years), asked what a nightly run and
+a person ask.
 
     python benchmarks/history.py [--nights 10000] [--measurements 200]
 
-The nights are made up, and written in bulk. Aims: 100 ms each question, 2 s for all that one night's judgement is held against.
+The nights are made up, and written in bulk. Aims: 100 ms each question, 2 s for all that one
+night's judgement is held against.
 """
 
 from __future__ import annotations
@@ -82,14 +84,21 @@ def night(number: int, measured: Sequence[SeriesKey]) -> Night:
 
 
 def build(path: Path, nights: int, measured: Sequence[SeriesKey]) -> None:
-    """Write the nights: the first as a run adds it, the rest by measurement, as they lie in the file."""
+    """Write the nights: the first as a run adds it, the rest by measurement, as
+    they lie in the file.
+    """
     drawn = random.Random(9)
     with Store.open(path) as store:
         store.add(night(1, measured))
         with store.transaction() as connection:
-            columns = "run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts"
+            columns = (
+                "run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, "
+                "postponed, "
+                "apart, era, parts"
+            )
             connection.executemany(
-                f"INSERT INTO night ({columns}) SELECT ?, ?, utc, ?, seconds, profile, scope, verdict, 0, 0, NULL, era, parts"
+                f"INSERT INTO night ({columns}) SELECT ?, ?, utc, ?, seconds, profile, scope, "
+                "verdict, 0, 0, NULL, era, parts"
                 " FROM night WHERE seq = 1",
                 [
                     (f"2026-01-01T02-00-00Z-{n:05}", f"2026-01-01T02-00-00Z-{n:05}", FIRST_DAY + n)
@@ -110,7 +119,8 @@ def timed(what: str, aim_s: float, ask: Callable[[], object]) -> None:
         took.append((time.monotonic() - began, time.process_time() - cpu))
     wall_s, cpu_s = min(took)
     print(
-        f"  {what:<58} {1000 * wall_s:7.1f} ms, {wall_s / aim_s:.2f} of {1000 * aim_s:.0f} ms ({1000 * cpu_s:.1f} ms of processor)"
+        f"  {what:<58} {1000 * wall_s:7.1f} ms, {wall_s / aim_s:.2f} of {1000 * aim_s:.0f} "
+        f"ms ({1000 * cpu_s:.1f} ms of processor)"
     )
 
 
@@ -142,7 +152,8 @@ def main() -> int:
         held = path.stat().st_size
         rows = options.nights * options.measurements
         print(
-            f"history of {options.nights} nights x {options.measurements} measurements: {held / 1e6:.1f} MB, {held / rows:.1f} B a value"
+            f"history of {options.nights} nights x {options.measurements} measurements: "
+            f"{held / 1e6:.1f} MB, {held / rows:.1f} B a value"
         )
         print(f"  (made in {time.monotonic() - began:.1f} s)")
         one = measured[0]
@@ -179,7 +190,8 @@ def main() -> int:
             found = retention.prune(store, Path(scratch), "machine-1", today=1e6, keep_days=365.0)
             took = time.monotonic() - began
             print(
-                f"  all but a year pruned: {found.nights} nights in {took:.1f} s, {path.stat().st_size / 1e6:.1f} MB left"
+                f"  all but a year pruned: {found.nights} nights in {took:.1f} s, "
+                f"{path.stat().st_size / 1e6:.1f} MB left"
             )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(f"  peak memory {peak / 1e6:.0f} MB")

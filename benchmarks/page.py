@@ -2,8 +2,8 @@
 
     python benchmarks/page.py [--hours 1,72]
 
-Each journal is made up (`tests/reports/sample_runs.py`), then read, judged and rendered by a process of its own. Limits: an hour in 2 s of
-wall time, 200 MB and 1 MB of page; 72 hours in 20 s.
+Each journal is made up (`tests/reports/sample_runs.py`), then read, judged and rendered by a
+process of its own. Limits: an hour in 2 s of wall time, 200 MB and 1 MB of page; 72 hours in 20 s.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ text = page.render(fold(found.entries), found, samples.read_samples(folder / rea
 (folder / "report.html").write_bytes(text.encode("utf-8"))
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(used.ru_maxrss, used.ru_utime + used.ru_stime)
-"""
+"""  # noqa: E501
 
 
 def made(hours: int, folder: Path) -> None:
@@ -79,10 +79,12 @@ def main() -> int:
         limit_s = LIMITS_S.get(hours)
         share = f", {took / limit_s:.2f} of {limit_s:g} s" if limit_s else ""
         print(
-            f"page of 8 GPUs x {hours} h   {took:.2f} s{share} ({cpu_s:.2f} s of processor), from {journal_mb:.0f} MB of journal"
+            f"page of 8 GPUs x {hours} h   {took:.2f} s{share} ({cpu_s:.2f} s of processor), "
+            f"from {journal_mb:.0f} MB of journal"
         )
         print(
-            f"  peak memory         {memory_mb:.0f} MB, {memory_mb / MEMORY_MB:.2f} of {MEMORY_MB:g} MB"
+            f"  peak memory         {memory_mb:.0f} MB, {memory_mb / MEMORY_MB:.2f} of "
+            f"{MEMORY_MB:g} MB"
         )
         print(f"  size                {page_mb:.2f} MB, {page_mb / PAGE_MB:.2f} of {PAGE_MB:g} MB")
     return 0

@@ -1,9 +1,10 @@
 """The last step of the image's build: test every program in it, and write image.json.
 
-A program passes if it misses no library but the driver's, starts, and prints what it should. Without a
-driver it starts with stubs of those libraries, which are not part of the image.
+A program passes if it misses no library but the driver's, starts, and prints what it should.
+Without a driver it starts with stubs of those libraries, which are not part of the image.
 
-Writes image.json: `{"base", "pins": [{"place", "name", "pinned", "used"}], "python": {NAME: VERSION}, "proofs": {PROGRAM: LINE}}`.
+Writes image.json: `{"base", "pins": [{"place", "name", "pinned", "used"}], "python": {NAME:
+VERSION}, "proofs": {PROGRAM: LINE}}`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class NotProved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One program: its command line, and the line that it must print. ldd checks `binary` (None: no ELF file)."""
+    """One program: its command line, and the line that it must print. ldd
+    checks `binary` (None: no ELF file).
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -49,7 +52,7 @@ for arch in ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm
     error, size = nvrtc.nvrtcGetCUBINSize(program)
     assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS and size > 0, (arch, error, size)
 print("cubins from sm_70 to sm_120")
-"""
+"""  # noqa: E501
 _TORCH = """
 import torch
 a = torch.eye(64, dtype=torch.float64)
@@ -59,7 +62,10 @@ print("torch", torch.__version__, "CUDA", torch.version.cuda)
 
 
 def proofs(python: str) -> list[Proof]:
-    """Every program of the image. The samples also start without a driver, and say that there is none."""
+    """Every program of the image.
+
+    The samples also start without a driver, and say that there is none.
+    """
     no_driver = (
         r"(driver version is insufficient|no CUDA-capable device|cudaGetDeviceCount returned)"
     )
@@ -109,7 +115,8 @@ def prove(proof: Proof, stubs: Path) -> str:
     line = next((line.strip() for line in text.splitlines() if re.search(proof.prints, line)), None)
     if line is None or done.returncode not in proof.codes:
         raise NotProved(
-            f"{proof.name} does not run: it {done.describe()}, and its last lines are:\n{done.last_lines()}"
+            f"{proof.name} does not run: it {done.describe()}, and its last lines "
+            f"are:\n{done.last_lines()}"
         )
     return line
 

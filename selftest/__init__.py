@@ -1,7 +1,9 @@
-"""The proof of the tester: a catalogue of faulty machines driven through the real harness, and what it says of each.
+"""The proof of the tester: a catalogue of faulty machines driven through the real harness, and what
+it says of each.
 
-It is played with what the tests play with: described machines, a fake NVML library, replayed tools. They lie in `tests/` and are imported
-from there by their own names, as pytest does (`pythonpath` in tox.ini).
+It is played with what the tests play with: described machines, a fake NVML library, replayed tools.
+They lie in `tests/` and are imported from there by their own names, as pytest does (`pythonpath` in
+tox.ini).
 """
 
 import sys

@@ -1,7 +1,7 @@
 """`python -m selftest`: shows what rigproof catches on this machine, and how little it takes.
 
-Exit status: 0 when every fault was caught, no clean run raised an alarm and all was tried; 1 when not; 2 for a usage error or a machine
-on which nothing can be proved.
+Exit status: 0 when every fault was caught, no clean run raised an alarm and all was tried; 1 when
+not; 2 for a usage error or a machine on which nothing can be proved.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ WHOLE = (6, 20)
 # Sound years of nights, and machines for each fault that begins on one of them.
 YEARS = ((2, 2), (20, 10))
 POINTS = ((20, 5), (200, 50))
-CHANGED = "rigproof's own files were changed while the self-test ran: what it shows is of no one build; run it again"
+CHANGED = (
+    "rigproof's own files were changed while the self-test ran: what it shows is of no one "
+    "build; run it again"
+)
 RECORDINGS = Path(__file__).resolve().parents[1] / "fixtures/recordings"
 ACCEPTANCE = Path(__file__).resolve().parents[1] / "acceptance"
 
@@ -104,7 +107,8 @@ def ready() -> None:
     """Raises NotHere where the machine lacks what faults are put in with."""
     if os.geteuid() != 0:
         raise NotHere(
-            "the self-test lays faulty files over this machine's in a mount namespace, as root: run `sudo make selftest`"
+            "the self-test lays faulty files over this machine's in a mount namespace, as "
+            "root: run `sudo make selftest`"
         )
     for tool, package in (("unshare", "util-linux"), ("cc", "gcc libc6-dev")):
         if shutil.which(tool) is None:
@@ -139,7 +143,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """The machine for itself: what is played here has a lock of its own, and would spoil a real run. Raises Busy and LockError."""
+    """The machine for itself: what is played here has a lock of its own, and would spoil a real
+    run.
+
+    Raises Busy and LockError.
+    """
     with lock.MachineLock() as held:
         before = held.last_run()
         held.claim(out.resolve() / "selftest")
@@ -207,7 +215,9 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
 def _drawn(
     clean_runs: int, years: tuple[int, int]
 ) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
-    """The false alarms in so many clean journals and years, and the smallest faults caught, by one run and by nights."""
+    """The false alarms in so many clean journals and years, and the smallest faults caught, by
+    one run and by nights.
+    """
     alarms, found = year.rows(*years, SEED)
     return (*false_alarms(clean_runs, SEED), *alarms), (*sensitivity.sensitivity(), *found)
 
@@ -215,7 +225,9 @@ def _drawn(
 def _prove(
     given: argparse.Namespace, theatre: Theatre, faults: Sequence[Named]
 ) -> tuple[list[Row], tuple[FalseAlarms, ...]]:
-    """The catalogue, and beside it each corner of interruptions; then, unless a part was chosen, the clean runs."""
+    """The catalogue, and beside it each corner of interruptions; then, unless a part was chosen,
+    the clean runs.
+    """
     corners = _interruptions(given.long, theatre) if given.only in ("", "interruption") else []
     with ThreadPoolExecutor(1 + len(corners)) as beside:
         playing = [beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))]
@@ -231,7 +243,9 @@ def _prove(
 
 
 def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:
-    """Kills and full disks at random moments: what plays them, each in a corner of its own, so that none waits for another."""
+    """Kills and full disks at random moments: what plays them, each in a corner of its own, so
+    that none waits for another.
+    """
     kills, full = POINTS[long]
     stations: tuple[tuple[StationName, int], ...] = (
         ("host", kills - kills // 3),
@@ -259,13 +273,16 @@ def _rig(home: Path, name: str) -> Rig:
 
 
 def _said(theatre: Theatre, rig: Rig, rows: Generator[Row, None, None]) -> Iterator[Row]:
-    """The same rows, with their journals as seen from the self-test's folder; none any more once it is over."""
+    """The same rows, with their journals as seen from the self-test's folder;
+    none any more once it is over.
+    """
     try:
         for row in rows:
             if theatre.over:
                 raise Stopped("the self-test was stopped")
             say(
-                f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}"
+                f"{row.family}: {row.fault}: "
+                f"{row.message if row.caught else f'MISSED: {row.wrong}'}"
             )
             yield replace(row, journal=f"{rig.home.name}/{row.journal}") if row.journal else row
     except TROUBLE as error:

@@ -1,4 +1,7 @@
-"""What must be true of a run that was cut off, once a later start has met it. Every function gives sentences of what is not."""
+"""What must be true of a run that was cut off, once a later start has met it.
+
+Every function gives sentences of what is not.
+"""
 
 from __future__ import annotations
 
@@ -95,9 +98,11 @@ class Cut:
     def after_the_next_start(
         self, told: str, *, ended: bool = False, rebooted: bool | None = None
     ) -> Iterator[str]:
-        """A later start has closed it, and has said in `told` what happened; `ended` says that it had closed itself.
+        """A later start has closed it, and has said in `told` what happened; `ended` says that it
+        had closed itself.
 
-        `rebooted` is what the closing record must say; where it is not given, whether the boot is another one decides.
+        `rebooted` is what the closing record must say; where it is not given, whether the boot is
+        another one decides.
         """
         for name, data in self.kept.items():
             if (self.folder / name).read_bytes() != data:
@@ -156,9 +161,15 @@ class Cut:
             yield f"{said}, and it is told as {line!r}"
         other = self._boot(entry.segment) != self._boot(reader.SUPERVISOR)
         if closed.rebooted != (other if rebooted is None else rebooted) or other != closed.rebooted:
-            yield f"the record that closes it says rebooted={closed.rebooted}, the boot ids say {other}"
+            yield (
+                f"the record that closes it says rebooted={closed.rebooted}, the boot ids say "
+                f"{other}"
+            )
         if ("the machine was restarted" in line) != closed.rebooted:
-            yield f"whether the machine was restarted ({closed.rebooted}) is not what is told: {line!r}"
+            yield (
+                f"whether the machine was restarted ({closed.rebooted}) is not what is told: "
+                f"{line!r}"
+            )
         yield from self._telemetry(found, closed, line)
 
     def _boot(self, name: str) -> str:
@@ -180,7 +191,9 @@ class Cut:
                 if name in closed.last_telemetry
             }
             if not kept or any(wanted[name] != value for name, value in kept.items()):
-                yield f"the last sample of {gpu or 'the machine'} is not in the record that closes it"
+                yield (
+                    f"the last sample of {gpu or 'the machine'} is not in the record that closes it"
+                )
             if gpu and f"{gpu} was last seen at" not in line:
                 yield f"how {gpu} was last seen is not told: {line!r}"
 
@@ -188,4 +201,7 @@ class Cut:
         """`rigproof judge` says what verdict.json says."""
         yield from trouble_in(said)
         if self.closed and code != EXIT[str(self._verdict()["verdict"])]:
-            yield f"`rigproof judge` ends with exit code {code}, and verdict.json says {self._verdict()['verdict']}"
+            yield (
+                f"`rigproof judge` ends with exit code {code}, and verdict.json says "
+                f"{self._verdict()['verdict']}"
+            )

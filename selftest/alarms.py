@@ -1,4 +1,8 @@
-"""False alarms: clean runs of the machines that ship, drawn with their noise, of which every one must be a PASS. Pure."""
+"""False alarms: clean runs of the machines that ship, drawn with their noise, of which every one
+must be a PASS.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ TOLD = 3  # reasons that are told of a machine, the most frequent first
 
 
 def false_alarms(runs: int, seed: int) -> tuple[FalseAlarms, ...]:
-    """So many clean runs, shared among the machines, by machine; half of each as root, half as a plain user."""
+    """So many clean runs, shared among the machines, by machine; half of each
+    as root, half as a plain user.
+    """
     every = machines()
     found = []
     for place, machine in enumerate(every):
@@ -33,6 +39,8 @@ def false_alarms(runs: int, seed: int) -> tuple[FalseAlarms, ...]:
 
 
 def _reason(verdict: Verdict) -> str:
-    """The first words of what kept a run from passing, the measurement by itself, without the figure of the day."""
+    """The first words of what kept a run from passing, the measurement by itself, without the
+    figure of the day.
+    """
     first = verdict.of_kind("fail", "error", "skip")[0]
     return f"{first.kind}: {first.measurement or first.text.split(':')[0]}"

@@ -1,4 +1,7 @@
-"""What the table of sensitivity tells: which measurements of which machines make a row, in words. Pure data."""
+"""What the table of sensitivity tells: which measurements of which machines make a row, in words.
+
+Pure data.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,16 @@ from typing import Literal
 
 from acceptance.core.dtype import DTYPES
 
-# "any": the fault shows in all of these measurements, and the first that finds it is enough. "each": these are separate faults, and the
-# row tells the largest of what is needed.
+# "any": the fault shows in all of these measurements, and the first that finds it is enough.
+# "each": these are separate faults, and the row tells the largest of what is needed.
 Mode = Literal["any", "each"]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One row: `pattern` names its measurements (a whole regular expression), `machines` where they are judged."""
+    """One row: `pattern` names its measurements (a whole regular expression), `machines` where
+    they are judged.
+    """
 
     what: str
     pattern: str
@@ -34,55 +39,183 @@ DESK = ("4090-7950x",)
 ALL = ("all that can be declared",)
 
 SLOW = (
-    *(Asked(f"a GPU alone that is slow in {d}, by its sheet", f"(gemm|burn)_{d}(_short)?", ALONE, "any") for d in DTYPES),
-    Asked("one GPU slow in sustained products, beside its equals", rf"(gemm|burn)_{D}_ratio", BESIDE),
+    *(
+        Asked(
+            f"a GPU alone that is slow in {d}, by its sheet",
+            f"(gemm|burn)_{d}(_short)?",
+            ALONE,
+            "any",
+        )
+        for d in DTYPES
+    ),
+    Asked(
+        "one GPU slow in sustained products, beside its equals", rf"(gemm|burn)_{D}_ratio", BESIDE
+    ),
     Asked("one GPU slow in short products, beside its equals", rf"gemm_{D}_short_ratio", BESIDE),
     Asked("one GPU slow in gpu-burn, beside its equals", rf"gpu_burn_ratio_{MODE}", BESIDE),
-    Asked("one GPU slow in copies from and to the host (nvbandwidth), beside its equals", r"copy_(h2d|d2h)_ratio", BESIDE),
-    Asked("one GPU slow in copies inside its memory, beside its equals", r"copy_own_d2d_ratio", BESIDE),
+    Asked(
+        "one GPU slow in copies from and to the host (nvbandwidth), beside its equals",
+        r"copy_(h2d|d2h)_ratio",
+        BESIDE,
+    ),
+    Asked(
+        "one GPU slow in copies inside its memory, beside its equals", r"copy_own_d2d_ratio", BESIDE
+    ),
     Asked("rate lost when hot, last lap of the burn against the first", rf"burn_{D}_kept", ONE),
     Asked("clock lost when hot, last lap of the burn against the first", r"burn_clock_kept", ONE),
-    Asked("slow copies from and to the host, by what card and slot can do", r"(copy|copy_own|bandwidth_test)_(h2d|d2h)", ALONE),
+    Asked(
+        "slow copies from and to the host, by what card and slot can do",
+        r"(copy|copy_own|bandwidth_test)_(h2d|d2h)",
+        ALONE,
+    ),
     Asked("slow memory of a GPU alone (copies inside it)", r"copy_own_d2d", ALONE),
     Asked("patterns that run slower than a copy in the same memory", r"vram_rate", ALONE),
-    Asked("slow copies between two GPUs over NVLink", r"p2p_write|copy_d2d_(read|write)|copy_own_p2p", BOARD, "any"),
+    Asked(
+        "slow copies between two GPUs over NVLink",
+        r"p2p_write|copy_d2d_(read|write)|copy_own_p2p",
+        BOARD,
+        "any",
+    ),
     Asked("slow copies between two GPUs over PCI Express", r"p2p_gain", ("2x4090",)),
     Asked("slow RAM (copy, triad)", r"memory_(copy|triad)", ("4090-7950x", "2xa100-40gb-7049gp")),
-    Asked("memory of a GPU that the patterns, or the burn, leave out", r"vram_tested|burn_filled", ALONE),
-    Asked("GiB that are copied beside the burn, fewer than usual (300, assumed)", r"burn(_peer)?_copied", BOARD),
-    Asked("one slow core, beside the others (bare metal; VM)", r"cpu_gemm_core_ratio_f(64|32)", ("4090-7950x", "cpu-only")),
-)  # fmt: skip
+    Asked(
+        "memory of a GPU that the patterns, or the burn, leave out",
+        r"vram_tested|burn_filled",
+        ALONE,
+    ),
+    Asked(
+        "GiB that are copied beside the burn, fewer than usual (300, assumed)",
+        r"burn(_peer)?_copied",
+        BOARD,
+    ),
+    Asked(
+        "one slow core, beside the others (bare metal; VM)",
+        r"cpu_gemm_core_ratio_f(64|32)",
+        ("4090-7950x", "cpu-only"),
+    ),
+)
 COUNTED = (
-    Asked("wrong elements, words, blocks or results, by any of the loads and tools",
-          rf".*miscompares.*|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?|copy_faults|.*_failures|burn_digests_differ",
-          BOARD, less=False, unit=""),
-    Asked("uncorrected ECC errors, before the run or in it", r"gpu_ecc_uncorrected(_new)?", BOARD, less=False, unit=""),
-    Asked("rows remapped in the run; remaps pending or failed", r"gpu_remapped_new|gpu_remap_(pending|failed)", BOARD, less=False, unit=""),
+    Asked(
+        "wrong elements, words, blocks or results, by any of the loads and tools",
+        rf".*miscompares.*|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?|copy_faults|.*_failures|burn_digests_differ",
+        BOARD,
+        less=False,
+        unit="",
+    ),
+    Asked(
+        "uncorrected ECC errors, before the run or in it",
+        r"gpu_ecc_uncorrected(_new)?",
+        BOARD,
+        less=False,
+        unit="",
+    ),
+    Asked(
+        "rows remapped in the run; remaps pending or failed",
+        r"gpu_remapped_new|gpu_remap_(pending|failed)",
+        BOARD,
+        less=False,
+        unit="",
+    ),
     Asked("rows remapped before the run", r"gpu_remapped_uncorrected", BOARD, less=False, unit=""),
-    Asked("pages retired in the run, or waiting for it", r"gpu_retired_new|gpu_retirement_pending", BOARD, less=False, unit=""),
+    Asked(
+        "pages retired in the run, or waiting for it",
+        r"gpu_retired_new|gpu_retirement_pending",
+        BOARD,
+        less=False,
+        unit="",
+    ),
     Asked("pages retired before the run", r"gpu_retired_pages", BOARD, less=False, unit=""),
-    Asked("PCI Express packets sent again", r"gpu_pcie_replays|burn_errors_new", BOARD, less=False, unit=""),
-    Asked("NVLink packets broken or sent again", r"gpu_nvlink_(replays|crc_errors)|burn_nvlink_errors_new", BOARD, less=False, unit=""),
+    Asked(
+        "PCI Express packets sent again",
+        r"gpu_pcie_replays|burn_errors_new",
+        BOARD,
+        less=False,
+        unit="",
+    ),
+    Asked(
+        "NVLink packets broken or sent again",
+        r"gpu_nvlink_(replays|crc_errors)|burn_nvlink_errors_new",
+        BOARD,
+        less=False,
+        unit="",
+    ),
     Asked("NVLinks trained again", r"gpu_nvlink_recoveries", BOARD, less=False, unit=""),
-    Asked("kernel messages of a hardware fault, faults in a disk's SMART report, throttling that the processor counts",
-          r"kernel_faults_(before|during)|disk_faults|cpu_throttle_events", ALL, less=False, unit=""),
-    Asked("lanes, or generations, of PCI Express missing under load", r"gpu_link_(width|gen)", ALONE, unit=""),
+    Asked(
+        (
+            "kernel messages of a hardware fault, faults in a disk's SMART report, throttling "
+            "that the processor counts"
+        ),
+        r"kernel_faults_(before|during)|disk_faults|cpu_throttle_events",
+        ALL,
+        less=False,
+        unit="",
+    ),
+    Asked(
+        "lanes, or generations, of PCI Express missing under load",
+        r"gpu_link_(width|gen)",
+        ALONE,
+        unit="",
+    ),
     Asked("NVLinks of 18 down", r"nvlink_active", BOARD, unit=""),
     Asked("an NVLink that is slow", r"nvlink_speed", BOARD),
-    Asked("GPUs missing (on the bus, without driver, in NVML, in CUDA, in the container), not ready, in a lesser slot, without a peer",
-          r"gpu_(count|answers|driver_bound|in_nvml|seen_by_cuda|granted|ready|settings_unchanged)|gpu_link_(width|gen)_max"
-          r"|p2p_supported", BOARD, unit=""),
+    Asked(
+        (
+            "GPUs missing (on the bus, without driver, in NVML, in CUDA, in the container), not "
+            "ready, in a lesser slot, without a peer"
+        ),
+        r"gpu_(count|answers|driver_bound|in_nvml|seen_by_cuda|granted|ready|settings_unchanged)|gpu_link_(width|gen)_max"
+        r"|p2p_supported",
+        BOARD,
+        unit="",
+    ),
     Asked("multiprocessors of a GPU missing", r"gpu_sm_count", ALONE, unit=""),
     Asked("memory of a GPU missing", r"gpu_memory_total", ALONE),
     Asked("RAM missing, as the kernel sees it", r"memory_total", DESK),
-    Asked("memory modules, disks, cores, threads, sockets or network links missing",
-          r"dimm_(count|present)|disk_count|cpu_(cores|threads|sockets)|link_up", ALL, unit=""),
-    Asked("a module smaller or slower than declared, a network link slower", r"dimm_(rated|configured)_speed|dimm_size|link_speed", ALL),
-    Asked("a model, module, board, version, address or path that is not the declared one", r".*_differs", ALL, less=False, unit=""),
-    Asked("compares of a ring of results that gpu-burn does not get to (8 are usual)", rf"gpu_burn_compares_{MODE}", ONE, unit=""),
-    Asked("a GPU hotter than the recorded ones, by its margin", r"gpu_temperature_margin", ONE, unit="degC"),
-    Asked("a GPU hotter than its equals", r"burn_temperature_spread", BESIDE, less=False, unit="degC"),
-    Asked("a processor hotter than usual (75 degC, assumed)", r"cpu_temperature", DESK, less=False, unit="degC"),
-    Asked("a slowdown, thermal slowdown or power brake that the driver sums",
-          r"gpu_(hw_slowdown|(hw|sw)_thermal_slowdown|power_brake)", ONE, less=False, unit="ms"),
-)  # fmt: skip
+    Asked(
+        "memory modules, disks, cores, threads, sockets or network links missing",
+        r"dimm_(count|present)|disk_count|cpu_(cores|threads|sockets)|link_up",
+        ALL,
+        unit="",
+    ),
+    Asked(
+        "a module smaller or slower than declared, a network link slower",
+        r"dimm_(rated|configured)_speed|dimm_size|link_speed",
+        ALL,
+    ),
+    Asked(
+        "a model, module, board, version, address or path that is not the declared one",
+        r".*_differs",
+        ALL,
+        less=False,
+        unit="",
+    ),
+    Asked(
+        "compares of a ring of results that gpu-burn does not get to (8 are usual)",
+        rf"gpu_burn_compares_{MODE}",
+        ONE,
+        unit="",
+    ),
+    Asked(
+        "a GPU hotter than the recorded ones, by its margin",
+        r"gpu_temperature_margin",
+        ONE,
+        unit="degC",
+    ),
+    Asked(
+        "a GPU hotter than its equals", r"burn_temperature_spread", BESIDE, less=False, unit="degC"
+    ),
+    Asked(
+        "a processor hotter than usual (75 degC, assumed)",
+        r"cpu_temperature",
+        DESK,
+        less=False,
+        unit="degC",
+    ),
+    Asked(
+        "a slowdown, thermal slowdown or power brake that the driver sums",
+        r"gpu_(hw_slowdown|(hw|sw)_thermal_slowdown|power_brake)",
+        ONE,
+        less=False,
+        unit="ms",
+    ),
+)

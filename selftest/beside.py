@@ -1,4 +1,6 @@
-"""Reckoning in a process of its own, beside faults that are played in threads: those of one Python take turns on one processor."""
+"""Reckoning in a process of its own, beside faults that are played in threads: those of one
+Python take turns on one processor.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,16 @@ T = TypeVar("T")
 
 
 class BesideError(Exception):
-    """The process ended without a result; the message is one sentence, and its traceback was printed."""
+    """The process ended without a result; the message is one sentence, and its
+    traceback was printed.
+    """
 
 
 class Beside(Generic[T]):
-    """Starts `reckon` at once. To be made before any thread is: the process is a fork. It ends with this one."""
+    """Starts `reckon` at once. To be made before any thread is: the process is a fork.
+
+    It ends with this one.
+    """
 
     def __init__(self, what: str, reckon: Callable[[], T]) -> None:
         self._what = what

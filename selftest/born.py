@@ -1,4 +1,6 @@
-"""A baseline laid beside the runs of a fault: of its machine before the fault, as rigproof itself sees that."""
+"""A baseline laid beside the runs of a fault: of its machine before the fault, as rigproof
+itself sees that.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ RUN = "accepted"
 
 
 def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
-    """Write the baseline of this machine into the folder of the runs: this inventory, and no figures.
+    """Write the baseline of this machine into the folder of the runs: this inventory, and no
+    figures.
 
     Raises ValueError for no inventory.
     """

@@ -31,15 +31,27 @@ class Stopped(Exception):
 
 # What playing a fault may raise: each is a fault that was not caught, and none ends the self-test.
 TROUBLE: tuple[type[Exception], ...] = (
-    Stopped, StageError, ImageTrouble, DockerException, CommandError, AssertionError, SubprocessError, OSError, ValueError, KeyError,
-)  # fmt: skip
+    Stopped,
+    StageError,
+    ImageTrouble,
+    DockerException,
+    CommandError,
+    AssertionError,
+    SubprocessError,
+    OSError,
+    ValueError,
+    KeyError,
+)
 
 
 @dataclass
 class Theatre:
-    """What every fault is played with. `library` is the folder of the fake NVML; `rigproof` how its command line begins.
+    """What every fault is played with.
 
-    Once it is `over` nothing more is begun. What each run `said` is kept, and `compared` with what it said before.
+    `library` is the folder of the fake NVML; `rigproof` how its command line begins.
+
+    Once it is `over` nothing more is begun. What each run `said` is kept, and `compared` with what
+    it said before.
     """
 
     home: Path
@@ -51,7 +63,10 @@ class Theatre:
     said: dict[str, Statement] = field(default_factory=dict)
 
     def play(self, named: Named) -> tuple[Row, ...]:
-        """The rows of one fault. Whatever goes wrong with playing it is a fault that was not caught."""
+        """The rows of one fault.
+
+        Whatever goes wrong with playing it is a fault that was not caught.
+        """
         began = time.monotonic()
         try:
             with corner(self, named) as stage:
@@ -63,14 +78,19 @@ class Theatre:
                     for row in rows
                 )
         except TROUBLE as error:
-            told = f"it could not be played: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+            told = (
+                f"it could not be played: {type(error).__name__}: "
+                f"{' '.join(str(error).split())[:400]}"
+            )
             seconds = round(time.monotonic() - began, 1)
             return (
                 Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),
             )
 
     def heard(self, named: Named, run: Run) -> str:
-        """Keep what a run said; returns what of it is not as it was, where the shipped catalogue is played."""
+        """Keep what a run said; returns what of it is not as it was, where the
+        shipped catalogue is played.
+        """
         name = f"{named.family}/{named.name}"
         self.said[name] = frozen.said(named.fault, run)
         return frozen.difference(name, named.fault, self.said[name]) if self.compared else ""

@@ -1,4 +1,7 @@
-"""Clean runs: whole machines without a fault, played like those with one. Whatever such a run says against them is a false alarm."""
+"""Clean runs: whole machines without a fault, played like those with one.
+
+Whatever such a run says against them is a false alarm.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ def healthy() -> tuple[str, ...]:
 
 
 def runs(count: int) -> tuple[Named, ...]:
-    """So many clean runs: each healthy machine in turn, first in a container, where its only stain is the named image, then in place."""
+    """So many clean runs: each healthy machine in turn, first in a container, where its only
+    stain is the named image, then in place.
+    """
     names = healthy()
     found = []
     for number, name in enumerate(itertools.islice(itertools.cycle(names), count)):

@@ -1,4 +1,8 @@
-"""What goes wrong with a machine over nights: faults that begin on a known night, as what they do to a sound night's values. Pure."""
+"""What goes wrong with a machine over nights: faults that begin on a known night, as what they do
+to a sound night's values.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,19 @@ from selftest.nights_made import Decay
 GPU = "gpu0"
 # The share of looks in which a link that trains anew now and then is found slow: assumed.
 FLAPS = 0.3
-# degC a night and in all of a fan that wears out, and what the rate loses with the clock by then: assumed.
+# degC a night and in all of a fan that wears out, and what the rate loses with the clock by then:
+# assumed.
 FAN_A_NIGHT, FAN_MOST, FAN_TAKES = 0.2, 12.0, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault: what it is, and what it does from its first night on (`decay` counts nights from it).
+    """One fault: what it is, and what it does from its first night on (`decay` counts nights from
+    it).
 
-    `era`: on that night the driver was changed, so the nights before are no measure any more. `fails`: it is to fail in the end; else it
-    is to be remarked only, or (`era`) nothing is to be said.
+    `era`: on that night the driver was changed, so the nights before are no measure any more.
+    `fails`: it is to fail in the end; else it is to be remarked only, or (`era`) nothing is to be
+    said.
     """
 
     what: str
@@ -130,12 +137,19 @@ FAULTS = (
     Fault("a link that trained with 8 of 16 lanes (by its copies alone)", lanes),
     Fault("copies a tenth slower in three looks of ten", flapping),
     Fault("products that move by 3 % from look to look", noisier(0.03)),
-    Fault("one row of a GPU's memory remapped", counts("gpu_remapped_corrected", 1, 1), fails=False),
+    Fault(
+        "one row of a GPU's memory remapped", counts("gpu_remapped_corrected", 1, 1), fails=False
+    ),
     Fault("a row remapped every night", counts("gpu_remapped_corrected", 1)),
     Fault("50 corrected memory errors a night", counts("gpu_ecc_corrected_total", 50), fails=False),
     Fault("5000 corrected memory errors a night", counts("gpu_ecc_corrected_total", 5000)),
     Fault("200 PCI Express replays a night", counts("gpu_pcie_replays_total", 200), fails=False),
     Fault("1 % of a disk's life a week", counts("disk_wear", 0.01 / 7), fails=False),
-    Fault("another driver, with which all products are 4 % slower", slower(0.04), era=True, fails=False),
+    Fault(
+        "another driver, with which all products are 4 % slower",
+        slower(0.04),
+        era=True,
+        fails=False,
+    ),
     Fault("the same 4 % without another driver", slower(0.04)),
-)  # fmt: skip
+)

@@ -1,4 +1,6 @@
-"""Disks that are full at random points: of what a run writes in all only a part finds room, or its files find no inode."""
+"""Disks that are full at random points: of what a run writes in all only a part finds room, or
+its files find no inode.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from selftest.points import Point, spread
 from selftest.row import Row
 from selftest.scene import Scene, StationName
 
-# Room for all but the reports is a point of its own: there the run is whole, and only its views are missing.
+# Room for all but the reports is a point of its own: there the run is whole, and only its views are
+# missing.
 KINDS = ("space", "reports", "space", "inodes")
 WHAT = {
     "space": "the disk is full after a part of what a run writes",
@@ -37,7 +40,10 @@ CURES = ("make room", "give another folder with --out")
 
 
 class Disk:
-    """A small file system at a folder, which is as large as it is told. Making one needs root; a container sees it, too."""
+    """A small file system at a folder, which is as large as it is told.
+
+    Making one needs root; a container sees it, too.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -65,7 +71,9 @@ class Disk:
         ) * found.f_frsize // PAGE, found.f_files - found.f_ffree
 
     def leave(self, pages: int | None = None, inodes: int | None = None) -> None:
-        """Make it so full that there is room for so many pages or inodes, and plenty of what is not given."""
+        """Make it so full that there is room for so many pages or inodes, and
+        plenty of what is not given.
+        """
         used = self.used()
         size = ROOMY[0] if pages is None else (used[0] + pages) * PAGE
         files = ROOMY[1] if inodes is None else used[1] + inodes
@@ -115,7 +123,9 @@ class _Disks:
         return f"room for {count * 4} of {self.pages * 4} KiB"
 
     def start(self, point: Point, earlier: _Full | None) -> tuple[_Full, str]:
-        """A start that closes the earlier run, and finds no more room from then on; and what it said."""
+        """A start that closes the earlier run, and finds no more room from then
+        on; and what it said.
+        """
         self.disk.make_room()
         if earlier is None:
             left = self.fill(point)
@@ -149,7 +159,9 @@ class _Disks:
         wrong = "; ".join(dict.fromkeys(full.wrong))
         return Row(
             family="interruption",
-            fault=f"{WHAT[full.point.kind]} (point {full.point.number} of {self.points}, {full.left})",
+            fault=(
+                f"{WHAT[full.point.kind]} (point {full.point.number} of {self.points}, {full.left})"
+            ),
             seam="file system",
             caught=not wrong,
             by="run" if run.folder else "start",
@@ -164,7 +176,9 @@ class _Disks:
 
 
 def refused(run: Run) -> Iterator[str]:
-    """What is not as it must be of a run that found no room: it says so in one line, with what to do, and no file says PASS."""
+    """What is not as it must be of a run that found no room: it says so in one line, with what
+    to do, and no file says PASS.
+    """
     yield from trouble_in(run.out + run.err)
     if run.code not in (2, 3):
         yield f"the exit code is {run.code}"
@@ -189,7 +203,10 @@ def refused(run: Run) -> Iterator[str]:
 def full_disks(
     rig: Rig, points: int, seed: int, *, station: StationName, say: Say, library: Path | None = None
 ) -> Generator[Row, None, None]:
-    """A row for each of so many full disks; the rig is used by nothing else. Raises AssertionError where a run with room is no pass."""
+    """A row for each of so many full disks; the rig is used by nothing else.
+
+    Raises AssertionError where a run with room is no pass.
+    """
     with contextlib.ExitStack() as stack:
         disk = stack.enter_context(Disk(rig.out))
         scene = Scene(rig, station, only=ONLY[station], library=library)
@@ -202,7 +219,8 @@ def full_disks(
         pages, inodes = (now - then for now, then in zip(disk.used(), before, strict=True))
         reports = sum(-(-(clean.path / name).stat().st_size // PAGE) for name in REPORTS)
         say(
-            f"a clean run takes {clean.seconds:.1f} s and writes {pages * 4} KiB in {inodes} files (seed {seed})"
+            f"a clean run takes {clean.seconds:.1f} s and writes {pages * 4} KiB in {inodes} "
+            f"files (seed {seed})"
         )
         course = _Disks(scene, disk, points, pages, inodes, reports)
         earlier: _Full | None = None

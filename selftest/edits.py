@@ -12,7 +12,10 @@ Document = dict[str, Any]
 
 
 def edited(document: Document, edits: Sequence[NvmlEdit], *, inside: bool) -> Document:
-    """The document as programs of the host see it, or with `inside` those of the container. Raises ValueError for what is not there."""
+    """The document as programs of the host see it, or with `inside` those of the container.
+
+    Raises ValueError for what is not there.
+    """
     found = copy.deepcopy(document)
     for edit in edits:
         if inside or not edit.inside:

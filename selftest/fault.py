@@ -1,4 +1,7 @@
-"""The catalogue: one file a fault, `fixtures/faults/<family>/<name>.toml`. What is broken, at which seam, and what must be said of it."""
+"""The catalogue: one file a fault, `fixtures/faults/<family>/<name>.toml`.
+
+What is broken, at which seam, and what must be said of it.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,10 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NvmlEdit(_Strict, frozen=True):
     """What the described machine (`fixtures/nvml`) says instead.
 
-    `set` changes keys of a GPU, of all without `gpu`, of the document with `machine`, or of a link of it; `after_s` makes a step of the
-    timeline of it, in seconds since a program first asked, with `grow` and `xid` as fixtures/nvml/README.md has them. `inside` changes
-    only what is seen in the container.
+    `set` changes keys of a GPU, of all without `gpu`, of the document with `machine`, or of a link
+    of it; `after_s` makes a step of the timeline of it, in seconds since a program first asked,
+    with `grow` and `xid` as fixtures/nvml/README.md has them. `inside` changes only what is seen in
+    the container.
     """
 
     gpu: int | None = None
@@ -55,21 +59,27 @@ class NvmlEdit(_Strict, frozen=True):
 
 
 class Program(_Strict, frozen=True):
-    """A program on PATH that is a shell script; `text` lies beside it as a file that `TEXT` in the script names."""
+    """A program on PATH that is a shell script; `text` lies beside it as a file that `TEXT` in
+    the script names.
+    """
 
     script: str
     text: str = ""
 
 
 class File(_Strict, frozen=True):
-    """A file of the described root directory (`sys/...`, `proc/driver/...`, `dev/...`): its text, or that it is not there."""
+    """A file of the described root directory (`sys/...`, `proc/driver/...`, `dev/...`): its
+    text, or that it is not there.
+    """
 
     path: str
     text: str | None = None
 
 
 class Load(_Strict, frozen=True):
-    """How a load of ours comes out: `fault` names what the GPU does wrong, `gpu` which, `share` what is left of its rate."""
+    """How a load of ours comes out: `fault` names what the GPU does wrong, `gpu` which, `share`
+    what is left of its rate.
+    """
 
     fault: str = ""
     gpu: int = 0
@@ -78,7 +88,9 @@ class Load(_Strict, frozen=True):
 
 
 class KernelLog(_Strict, frozen=True):
-    """Lines of the kernel, in dmesg's words without time; `level` is syslog's. They come when the check begins, or lie there before.
+    """Lines of the kernel, in dmesg's words without time; `level` is syslog's.
+
+    They come when the check begins, or lie there before.
 
     `lost` is how many messages were overwritten before them.
     """
@@ -90,7 +102,9 @@ class KernelLog(_Strict, frozen=True):
 
 
 class Kill(_Strict, frozen=True):
-    """A process that is ended or stopped while a check runs: the words that its command line holds, or `container`, or `harness`."""
+    """A process that is ended or stopped while a check runs: the words that its command line
+    holds, or `container`, or `harness`.
+    """
 
     what: str
     during: str
@@ -99,7 +113,8 @@ class Kill(_Strict, frozen=True):
 
 
 class Born(_Strict, frozen=True):
-    """The machine as it was when it was accepted: as described, without what the fault changes, and with these programs and files instead.
+    """The machine as it was when it was accepted: as described, without what the fault changes, and
+    with these programs and files instead.
 
     A baseline of it lies beside the runs when the fault is played.
     """
@@ -109,9 +124,11 @@ class Born(_Strict, frozen=True):
 
 
 class Expect(_Strict, frozen=True):
-    """What must be said: by which check (`run` for the run as a whole, `start` where no run is made), with what outcome and words.
+    """What must be said: by which check (`run` for the run as a whole, `start` where no run is
+    made), with what outcome and words.
 
-    `says` is a regular expression over the JUnit text of that check. `name` tells rows of one file apart.
+    `says` is a regular expression over the JUnit text of that check. `name` tells rows of one file
+    apart.
     """
 
     check: str
@@ -121,11 +138,14 @@ class Expect(_Strict, frozen=True):
 
 
 class Fault(_Strict, frozen=True):
-    """One fault. `machine` is a description of fixtures/nvml; without it this machine is taken, without GPUs.
+    """One fault.
 
-    `also` are checks that may speak too, as regular expressions of their ids: every other check of the run must pass. `code` is
-    rigproof's exit status. `station` is where the load session runs. `timeline_from` is the check with whose beginning the timeline of the
-    described machine begins, for all programs of the host. `pipe` makes the machine file a named pipe that nobody writes to.
+    `machine` is a description of fixtures/nvml; without it this machine is taken, without GPUs.
+
+    `also` are checks that may speak too, as regular expressions of their ids: every other check of
+    the run must pass. `code` is rigproof's exit status. `station` is where the load session runs.
+    `timeline_from` is the check with whose beginning the timeline of the described machine begins,
+    for all programs of the host. `pipe` makes the machine file a named pipe that nobody writes to.
     """
 
     what: str
@@ -211,7 +231,11 @@ def _troubles(fault: Fault) -> Iterator[str]:
         yield "has two [[expect]] of one name: name them apart"
     for one in fault.expect:
         if len(one.says) < 8:
-            yield f"`says = {one.says!r}` would be found in any text: quote the words that must be said"
+            yield (
+                f"`says = {one.says!r}` would be found in any text: quote the words that must "
+                "be "
+                "said"
+            )
         try:
             re.compile(one.says)
         except re.error as error:

@@ -1,4 +1,8 @@
-"""What a sound machine measures, as the middle about which its runs are drawn: recorded, published, or reckoned from an H200. Pure."""
+"""What a sound machine measures, as the middle about which its runs are drawn: recorded, published,
+or reckoned from an H200.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,56 @@ from journals import good_value
 
 from acceptance.core.plan import Due
 
-# Medians of the recorded runs on H200s (fixtures/recordings/h200/runs), where they say more than the figures of the published box.
+# Medians of the recorded runs on H200s (fixtures/recordings/h200/runs), where they say more than
+# the figures of the published box.
 RECORDED: Mapping[str, float] = {
-    "gemm_f64_short": 58.7, "gemm_f32_short": 51.0, "gemm_tf32_short": 385.1, "gemm_f16_short": 732.0, "gemm_bf16_short": 743.0,
-    "gemm_f8_short": 1420.0, "gemm_i8_short": 945.6, "gemm_f64": 53.3, "gemm_f32": 51.1, "gemm_tf32": 345.0, "gemm_f16": 640.0,
-    "gemm_bf16": 667.5, "gemm_f8": 1270.0, "gemm_i8": 877.0, "burn_f64": 53.3, "burn_f32": 51.24, "burn_tf32": 337.5,
-    "burn_f16": 641.0, "burn_bf16": 664.9, "burn_f8": 1291.0, "burn_i8": 898.5, "gpu_burn_float": 50.92, "gpu_burn_tensor": 353.3,
-    "gpu_burn_double": 54.1, "copy_h2d": 55.48, "copy_d2h": 55.33, "copy_own_h2d": 55.33, "copy_own_d2h": 55.31,
-    "bandwidth_test_h2d": 55.1, "bandwidth_test_d2h": 55.1, "copy_own_d2d": 4275.0, "p2p_write": 373.0, "p2p_staged": 37.7,
-    "copy_d2d_read": 393.8, "copy_d2d_write": 396.1, "copy_own_p2p": 396.1,
-}  # fmt: skip
+    "gemm_f64_short": 58.7,
+    "gemm_f32_short": 51.0,
+    "gemm_tf32_short": 385.1,
+    "gemm_f16_short": 732.0,
+    "gemm_bf16_short": 743.0,
+    "gemm_f8_short": 1420.0,
+    "gemm_i8_short": 945.6,
+    "gemm_f64": 53.3,
+    "gemm_f32": 51.1,
+    "gemm_tf32": 345.0,
+    "gemm_f16": 640.0,
+    "gemm_bf16": 667.5,
+    "gemm_f8": 1270.0,
+    "gemm_i8": 877.0,
+    "burn_f64": 53.3,
+    "burn_f32": 51.24,
+    "burn_tf32": 337.5,
+    "burn_f16": 641.0,
+    "burn_bf16": 664.9,
+    "burn_f8": 1291.0,
+    "burn_i8": 898.5,
+    "gpu_burn_float": 50.92,
+    "gpu_burn_tensor": 353.3,
+    "gpu_burn_double": 54.1,
+    "copy_h2d": 55.48,
+    "copy_d2h": 55.33,
+    "copy_own_h2d": 55.33,
+    "copy_own_d2h": 55.31,
+    "bandwidth_test_h2d": 55.1,
+    "bandwidth_test_d2h": 55.1,
+    "copy_own_d2d": 4275.0,
+    "p2p_write": 373.0,
+    "p2p_staged": 37.7,
+    "copy_d2d_read": 393.8,
+    "copy_d2d_write": 396.1,
+    "copy_own_p2p": 396.1,
+}
 # What is the same on every machine, as the recorded runs showed it.
 EVERYWHERE: Mapping[str, float] = {
-    "burn_clock_kept": 0.994, "vram_rate": 0.879, "gpu_temperature_margin": 18.6, "burn_temperature_spread": 0.0,
-    "burn_copied": 300.0, "burn_peer_copied": 300.0, "cpu_temperature": 75.0,
-}  # fmt: skip
+    "burn_clock_kept": 0.994,
+    "vram_rate": 0.879,
+    "gpu_temperature_margin": 18.6,
+    "burn_temperature_spread": 0.0,
+    "burn_copied": 300.0,
+    "burn_peer_copied": 300.0,
+    "cpu_temperature": 75.0,
+}
 COMPARES = 8.0
 KEPT = 0.999
 POSSIBLE = (
@@ -36,15 +75,20 @@ MEMORY: Mapping[str, tuple[float, float]] = {
     "vram_tested": (0.9948, 0.975),
     "burn_filled": (0.9407, 0.85),
 }
-# Of the floor. A GPU shows 139.8 of 141 GiB, where the floor is 0.93 of them; RAM 0.96 to 0.985 of what is plugged in, the floor is 0.95;
-# copies in RAM reach 60 to 80 % of what the channels could do, the floor is half of it.
+# Of the floor. A GPU shows 139.8 of 141 GiB, where the floor is 0.93 of them; RAM 0.96 to 0.985 of
+# what is plugged in, the floor is 0.95; copies in RAM reach 60 to 80 % of what the channels could
+# do, the floor is half of it.
 SEEN: Mapping[str, float] = {
-    "gpu_memory_total": 0.9915 / 0.93, "memory_total": 0.98 / 0.95, "memory_copy": 0.7 / 0.5, "memory_triad": 0.7 / 0.5,
-}  # fmt: skip
+    "gpu_memory_total": 0.9915 / 0.93,
+    "memory_total": 0.98 / 0.95,
+    "memory_copy": 0.7 / 0.5,
+    "memory_triad": 0.7 / 0.5,
+}
 
 
 def centre(box: Box, due: Due, dues: Mapping[str, Due], floors: Mapping[str, float]) -> float:
-    """What a sound machine of this kind gives: recorded, published, or as far above its floor as an H200 is above its own.
+    """What a sound machine of this kind gives: recorded, published, or as far above its floor as an
+    H200 is above its own.
 
     `dues` are all of the machine by measurement, `floors` those of an H200.
     """

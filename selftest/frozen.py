@@ -1,7 +1,9 @@
-"""What the self-test's runs said before: `fixtures/verdicts/selftest.json`, held against what they say now.
+"""What the self-test's runs said before: `fixtures/verdicts/selftest.json`, held against what they
+say now.
 
-A change of layout, of names or of speed must leave it alone. Made from the `said.json` of several self-tests, because what moves from
-one to the next (times, rates, who notices first) is not compared: `python -m selftest.frozen SAID.JSON ...` writes it.
+A change of layout, of names or of speed must leave it alone. Made from the `said.json` of several
+self-tests, because what moves from one to the next (times, rates, who notices first) is not
+compared: `python -m selftest.frozen SAID.JSON ...` writes it.
 """
 
 from __future__ import annotations
@@ -20,15 +22,19 @@ from selftest.fault import Fault
 
 FROZEN = statement.VERDICTS / "selftest.json"
 _FOUND = re.compile(r" \((?:disks|links) found: [^)]*\)")
-# These stand in every recording; findings and closing lines are lists, each of which was said at least once.
+# These stand in every recording; findings and closing lines are lists, each of which was said at
+# least once.
 SAME = ("verdict", "exit_code", "scope")
-# What these read while the loads run depends on how fast the machine runs them: which check was running, how warm a GPU became, how often
-# a counter moved. That they found a fault, on which component, is compared; `says` of the fault holds the words.
+# What these read while the loads run depends on how fast the machine runs them: which check was
+# running, how warm a GPU became, how often a counter moved. That they found a fault, on which
+# component, is compared; `says` of the fault holds the words.
 LIVE = ("watch.", "thermal.")
 
 
 def said(fault: Fault, run: Run) -> statement.Statement:
-    """What a run of the self-test said, without what is of one run or of the machine that played it."""
+    """What a run of the self-test said, without what is of one run or of the
+    machine that played it.
+    """
     if run.folder is None:
         return {
             "verdict": "refused",
@@ -51,7 +57,8 @@ def said(fault: Fault, run: Run) -> statement.Statement:
         "closing": [statement.masked(one) for one in whole["closing"][-1:]],
         # A warning of this machine's own processors or memory says nothing of the fault.
         "findings": sorted({one for one in texts if not one.startswith("warn ") or "| gpu" in one}),
-        # How many wrong results a live burn finds before it ends is chance; that it finds some is not.
+        # How many wrong results a live burn finds before it ends is chance; that it finds some is
+        # not.
         "values": {
             key: None if key.startswith(LIVE) else min(one, 1.0) if "_miscompares " in key else one
             for key, one in whole["values"].items()
@@ -61,7 +68,8 @@ def said(fault: Fault, run: Run) -> statement.Statement:
 
 
 def merged(recordings: Sequence[statement.Statement]) -> statement.Statement:
-    """One statement of several of the same fault: `always` holds what all of them found, `sometimes` what only some did.
+    """One statement of several of the same fault: `always` holds what all of them found,
+    `sometimes` what only some did.
 
     A value that moved is null. Raises ValueError where the verdict itself moved.
     """
@@ -92,7 +100,9 @@ def _frozen() -> dict[str, statement.Statement]:
 
 
 def difference(name: str, fault: Fault, now: statement.Statement) -> str:
-    """What a run says otherwise than before, in a sentence; empty where nothing is or the fault is new."""
+    """What a run says otherwise than before, in a sentence; empty where nothing
+    is or the fault is new.
+    """
     before = _frozen().get(name)
     if before is None:
         return ""
@@ -145,7 +155,8 @@ def main(paths: Iterable[str]) -> int:
         f"{json.dumps(frozen, indent=1, sort_keys=True, ensure_ascii=False)}\n", encoding="utf-8"
     )
     print(
-        f"{len(names)} runs, {sum(len(one['always']) for one in frozen.values())} findings: {FROZEN}"
+        f"{len(names)} runs, {sum(len(one['always']) for one in frozen.values())} findings: "
+        f"{FROZEN}"
     )
     return 0
 

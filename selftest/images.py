@@ -1,4 +1,6 @@
-"""The images that faults are played in: rigproof's own, with replayed tools over it, and for each fault one layer more."""
+"""The images that faults are played in: rigproof's own, with replayed tools over it, and for
+each fault one layer more.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,15 @@ PYTHON = "/opt/rigproof/venv/bin/python"
 LOCK = Path("/run/lock/rigproof-selftest.lock")
 NULL = os.makedev(1, 3)
 NODES = (*(f"nvidia{number}" for number in range(8)), "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
-# Our loads are programs too: the interpreter that starts one is the place where another comes in its stead.
+# Our loads are programs too: the interpreter that starts one is the place where another comes in
+# its stead.
 WRAPPER = f"""\
 #!/bin/bash
 if [ "$1" = -m ] && [ -f "{TOOLS}/replay/loads.json" ] && grep -q "\\"$2\\"" "{TOOLS}/replay/loads.json"; then
     exec -a "$0" "$0.real" "{TOOLS}/replay/load.py" "$2" "${{@:3}}"
 fi
 exec -a "$0" "$0.real" "$@"
-"""
+"""  # noqa: E501
 
 
 class ImageTrouble(Exception):
@@ -41,7 +44,10 @@ class ImageTrouble(Exception):
 
 @dataclass(frozen=True)
 class Images:
-    """Makes and removes them. `base` is rigproof's image with the replayed tools, made by `open_images`."""
+    """Makes and removes them.
+
+    `base` is rigproof's image with the replayed tools, made by `open_images`.
+    """
 
     client: docker.DockerClient
     base: str
@@ -49,7 +55,9 @@ class Images:
     def of(
         self, home: Path, fault: Fault, described: Document | None, programs: Callable[[Path], None]
     ) -> str:
-        """The image of one fault that is played in `home`: the described machine, and what `programs` puts on PATH."""
+        """The image of one fault that is played in `home`: the described machine, and what
+        `programs` puts on PATH.
+        """
         tag = f"rigproof-selftest:{os.getpid()}-{home.name}"
         context = home / "image"
         tools = context / f"fault{TOOLS}"
@@ -97,7 +105,9 @@ def build(client: docker.DockerClient, context: Path, tag: str, *steps: str) -> 
 def open_images(
     client: docker.DockerClient, built: str, home: Path, recordings: Path
 ) -> Iterator[Images]:
-    """Images over rigproof's own, `built`, for as long as they are wanted; and device nodes that do no harm, which the engine looks for."""
+    """Images over rigproof's own, `built`, for as long as they are wanted; and device nodes that
+    do no harm, which the engine looks for.
+    """
     context = home / "base"
     context.mkdir(parents=True)
     gpu_box.install(context / "tools", f"{PYTHON}.real", {}, inside=TOOLS)
@@ -123,9 +133,11 @@ def open_images(
 
 @contextlib.contextmanager
 def _nodes() -> Iterator[None]:
-    """What /dev/null is, under the names of GPUs that this machine does not have: the engine looks for them in the machine's own /dev.
+    """What /dev/null is, under the names of GPUs that this machine does not have: the engine looks
+    for them in the machine's own /dev.
 
-    Self-tests side by side share them; the last one takes them away, and those that a killed one left.
+    Self-tests side by side share them; the last one takes them away, and those that a killed one
+    left.
     """
     with LOCK.open("w") as shared:
         fcntl.flock(shared, fcntl.LOCK_SH)

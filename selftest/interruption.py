@@ -1,4 +1,6 @@
-"""Kills at random moments: of the harness, of the container, of the load, and of everything at once, as a restart does it."""
+"""Kills at random moments: of the harness, of the container, of the load, and of everything at
+once, as a restart does it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ KINDS = {
     "host": ("harness", "load", "reboot"),
     "docker": ("harness", "container", "load", "reboot"),
 }
-# Words of the command lines of a load's processes, by check; of a shell script that stands in for a tool only the first is the load.
+# Words of the command lines of a load's processes, by check; of a shell script that stands in for a
+# tool only the first is the load.
 LOADS = {
     "host": {"cpu.stress_ng": "fakes/stress-ng", "cpu.gemm[f64]": "acceptance.loads.cpu.gemm"},
     "docker": {"cpu.stress_ng": "stress-ng"},
@@ -88,7 +91,9 @@ class _Kills:
         time.sleep(seconds)
 
     def _restart(self) -> None:
-        """The next start is in another boot; of containers it makes none, because one shows the kernel's own boot id."""
+        """The next start is in another boot; of containers it makes none, because one shows the
+        kernel's own boot id.
+        """
         self.scene.restart()
         if self.scene.station == "docker":
             run = self.scene.run(self.scene.argv("kernel_log.during_run"))
@@ -126,7 +131,9 @@ class _Kills:
             victim.wrong += victim.cut.before_the_next_start()
 
     def _left(self, started: Started, folder: Path | None) -> bool:
-        """Whether anything of it runs: the kernel tells every program that its harness has died, the engine a container."""
+        """Whether anything of it runs: the kernel tells every program that its harness has died,
+        the engine a container.
+        """
         return bool(
             started.left()
             or (folder and (orphans.find(folder.name) or self.scene.running(folder.name)))
@@ -213,7 +220,9 @@ class _Kills:
     # --- rows ---
 
     def settled(self, *, last: bool = False) -> Iterator[Row]:
-        """The rows of those that a later start has dealt with; of all that are left after the last one."""
+        """The rows of those that a later start has dealt with; of all that are
+        left after the last one.
+        """
         for victim in list(self.pending):
             cut = victim.cut
             if last or cut is None or (cut.closed and not self.scene.containers(cut.folder.name)):
@@ -222,7 +231,9 @@ class _Kills:
 
 
 def landmarks(clean: Run, began: float) -> dict[str, float]:
-    """When the clean run wrote what a run writes once, in seconds from its beginning; and its end."""
+    """When the clean run wrote what a run writes once, in seconds from its
+    beginning; and its end.
+    """
     files = [*clean.path.glob("session-*.json"), clean.path / "junit.xml"]
     written = sorted((file.stat().st_mtime - began, file.name) for file in files)
     return {
@@ -235,9 +246,12 @@ def landmarks(clean: Run, began: float) -> dict[str, float]:
 def kills(
     rig: Rig, points: int, seed: int, *, station: StationName, say: Say, library: Path | None = None
 ) -> Generator[Row, None, None]:
-    """A row for each of so many moments; the rig is used by nothing else. Raises AssertionError where a run without a kill is no pass.
+    """A row for each of so many moments; the rig is used by nothing else.
 
-    Each start closes what was cut off before it, and is cut off itself, so that a row comes when a later start has spoken.
+    Raises AssertionError where a run without a kill is no pass.
+
+    Each start closes what was cut off before it, and is cut off itself, so that a row comes when a
+    later start has spoken.
     """
     scene = Scene(rig, station, library=library)
     try:
@@ -247,7 +261,8 @@ def kills(
             f"a run that nobody disturbs does not pass: {clean.out[-2000:]}{clean.err}"
         )
         say(
-            f"a clean run takes {clean.seconds:.1f} s; {points} kills are spread over it (seed {seed})"
+            f"a clean run takes {clean.seconds:.1f} s; {points} kills are spread over it "
+            f"(seed {seed})"
         )
         course = _Kills(scene, seed, points, clean, landmarks(clean, began))
         for point in spread(KINDS[station], points, seed):

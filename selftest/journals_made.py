@@ -1,7 +1,9 @@
-"""Whole clean runs of the machines that ship, drawn: the real plan, values about what was measured or published, and their noise.
+"""Whole clean runs of the machines that ship, drawn: the real plan, values about what was measured
+or published, and their noise.
 
-The machines are those of the tests (`boxes`, `synthetic_machines`), here with what those leave out: NVLinks that lead to switches on boards
-of eight, sensors of the processor, memory modules whose rate is known, sixteen cores, and a machine without GPUs.
+The machines are those of the tests (`boxes`, `synthetic_machines`), here with what those leave out:
+NVLinks that lead to switches on boards of eight, sensors of the processor, memory modules whose
+rate is known, sixteen cores, and a machine without GPUs.
 """
 
 from __future__ import annotations
@@ -48,9 +50,11 @@ Values = dict[Key, float | None]
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A machine with its plan, and what a sound one of its kind gives, by measurement and component.
+    """A machine with its plan, and what a sound one of its kind gives, by measurement and
+    component.
 
-    `board`: its GPUs sit on a board with switches, or come from one. `virtual`: its CPUs are a guest's.
+    `board`: its GPUs sit on a board with switches, or come from one. `virtual`: its CPUs are a
+    guest's.
     """
 
     name: str
@@ -193,7 +197,10 @@ def figures(machine: Machine) -> tuple[tuple[Key, Due, float, float], ...]:
 
 
 def draw(machine: Machine, dice: random.Random, change: Change | None = None) -> Values:
-    """One run's values. A fault changes what is drawn; what follows from it (ratios, gains, spreads) is reckoned after."""
+    """One run's values.
+
+    A fault changes what is drawn; what follows from it (ratios, gains, spreads) is reckoned after.
+    """
     found: Values = {}
     for key, due, middle, deviation in figures(machine):
         value = dice.gauss(middle, deviation) if deviation else middle
@@ -204,7 +211,9 @@ def draw(machine: Machine, dice: random.Random, change: Change | None = None) ->
 
 
 def derived(machine: Machine, found: Values) -> Values:
-    """The values of a run with what follows from others (ratios to siblings, gains, spreads) reckoned anew."""
+    """The values of a run with what follows from others (ratios to siblings,
+    gains, spreads) reckoned anew.
+    """
     for check in machine.plan.checks:
         by_name: dict[str, dict[str, float]] = {}
         for due in check.due:
@@ -218,7 +227,9 @@ def derived(machine: Machine, found: Values) -> Values:
 
 
 def _follows(name: str, by_name: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The values of a measurement that is reckoned from others of its check; empty for one that is not, or whose base is not there."""
+    """The values of a measurement that is reckoned from others of its check; empty for one that
+    is not, or whose base is not there.
+    """
     base = by_name.get(name.replace("_ratio", ""), {})
     if "_ratio" in name:
         return {
@@ -236,7 +247,10 @@ def _follows(name: str, by_name: Mapping[str, Mapping[str, float]]) -> dict[str,
 
 
 def bodies(machine: Machine, values: Values, *, as_root: bool = True) -> Iterator[Body]:
-    """The journal of a run. As a plain user what the waivers skip is skipped; a value that is None was not measured."""
+    """The journal of a run.
+
+    As a plain user what the waivers skip is skipped; a value that is None was not measured.
+    """
     plan = machine.plan
     yield RunStarted("made", plan, {"made": "yes", "host": machine.name}, "no machine")
     for session in SESSIONS:

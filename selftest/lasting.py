@@ -1,4 +1,8 @@
-"""How long a fault must last to be seen: made telemetry, reduced by the product's own rules, and folded. Pure."""
+"""How long a fault must last to be seen: made telemetry, reduced by the product's own rules, and
+folded.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,9 @@ STEPS_S = tuple(step / 20 for step in range(1, 401))  # up to 20 s
 
 
 def lasting(runs: int, seed: int) -> tuple[Sensitivity, ...]:
-    """The shortest throttle and the shortest silent loss of half the clock that are seen for certain."""
+    """The shortest throttle and the shortest silent loss of half the clock that
+    are seen for certain.
+    """
     machine = named("1xh200")
     flagged = first(
         STEPS_S,
@@ -46,16 +52,25 @@ def lasting(runs: int, seed: int) -> tuple[Sensitivity, ...]:
     return (
         Sensitivity(
             "a throttle that the driver flags and does not sum, for so long",
-            _seconds(flagged, "fails"), _before(flagged, ", in some runs"),
-            f"samples every {PERIOD_S:g} s with the jitter of the recorded runs; gpu_hw_thermal_slowdown, limit 0 s",
+            _seconds(flagged, "fails"),
+            _before(flagged, ", in some runs"),
+            (
+                f"samples every {PERIOD_S:g} s with the jitter of the recorded runs; "
+                "gpu_hw_thermal_slowdown, limit 0 s"
+            ),
         ),
         Sensitivity(
-            "half of the clock, without a reason flagged, for so long in the last lap of the burn (`accept`)",
-            f"{_seconds(halved[0], 'fails')}, {_seconds(halved[1], 'remarked')}", _before(halved[1], ", in some runs"),
-            "burn_clock_kept: a format's mean clock in the last lap against the first, turns of 17 s; at a random moment, so that it "
+            (
+                "half of the clock, without a reason flagged, for so long in the last lap of the "
+                "burn (`accept`)"
+            ),
+            f"{_seconds(halved[0], 'fails')}, {_seconds(halved[1], 'remarked')}",
+            _before(halved[1], ", in some runs"),
+            "burn_clock_kept: a format's mean clock in the last lap against the first, turns of "
+            "17 s; at a random moment, so that it "
             "may fall on two formats",
         ),
-    )  # fmt: skip
+    )
 
 
 def _seconds(value: float | None, word: str) -> str:
@@ -75,7 +90,9 @@ def _certain(
     runs: int,
     seed: int,
 ) -> bool:
-    """Whether a fault that lasts so long is found in 99 of 100 drawn runs, by the measurement that telemetry is reduced to."""
+    """Whether a fault that lasts so long is found in 99 of 100 drawn runs, by the measurement
+    that telemetry is reduced to.
+    """
     (check, due) = next(
         (check.id, due)
         for check in machine.plan.checks
@@ -111,7 +128,9 @@ def _flagged(dice: random.Random, lasts: float) -> float:
 
 
 def _kept(dice: random.Random, lasts: float) -> float:
-    """What is left of the clock, by the rule of the burn, where half of it is lost for so long in the last lap."""
+    """What is left of the clock, by the rule of the burn, where half of it is lost for so long
+    in the last lap.
+    """
     turns, lap_s = [], TURN_S * len(FORMATS)
     for lap in (0, 1):
         for place, name in enumerate(FORMATS):

@@ -1,7 +1,8 @@
 """Nights of sound and of decaying machines, drawn, through the product's own judgement. Pure.
 
-Night by night what is remembered is reduced to a past, the first look is held against it, and the second where it asks for one. The
-limits do not judge here: what is found is found by the nights alone.
+Night by night what is remembered is reduced to a past, the first look is held against it, and the
+second where it asks for one. The limits do not judge here: what is found is found by the nights
+alone.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def book() -> DriftBook:
 
 
 class Line:
-    """One measurement of one part through the nights, as the product remembers and judges it; the first night is the baseline."""
+    """One measurement of one part through the nights, as the product remembers and judges it;
+    the first night is the baseline.
+    """
 
     def __init__(self, due: Due, rule: DriftRule) -> None:
         self._due, self._rule = due, rule
@@ -82,7 +85,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Sound years of one kind of machine: how many, nights with a remark, what failed wrongly (one line each), and the years with any."""
+    """Sound years of one kind of machine: how many, nights with a remark, what failed wrongly
+    (one line each), and the years with any.
+    """
 
     machine: str
     years: int
@@ -95,7 +100,9 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """One fault in several machines: on which night after it began each was remarked, and failed; None where it was not."""
+    """One fault in several machines: on which night after it began each was remarked, and
+    failed; None where it was not.
+    """
 
     fault: Fault
     remarked: tuple[int | None, ...]
@@ -103,7 +110,9 @@ class Detected:
 
 
 def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, DriftFinding]]]:
-    """One sound year: how many figures were judged, and everything that was said, with its night."""
+    """One sound year: how many figures were judged, and everything that was
+    said, with its night.
+    """
     dice = random.Random(f"sound {name} {seed}")
     machine = nightly(name)
     moved = moves(machine, dice, as_cards=as_cards)
@@ -134,7 +143,9 @@ def quiet(name: str, years: int, seed: int, jobs: int = 1, *, as_cards: bool = F
 
 
 def detect_once(place: int, as_cards: bool, seed: int) -> tuple[int | None, int | None]:
-    """On which night after it began a fault of FAULTS was remarked and failed, in one machine drawn."""
+    """On which night after it began a fault of FAULTS was remarked and failed,
+    in one machine drawn.
+    """
     fault = FAULTS[place]
     dice = random.Random(f"{fault.what} {seed}")
     machine = nightly(ONE)
@@ -191,7 +202,10 @@ def _lines(
 
 
 def _moving(key: Key, one: Moved) -> bool:
-    """Whether a figure moves by itself, or is reckoned from others that do. What never moves is never outside."""
+    """Whether a figure moves by itself, or is reckoned from others that do.
+
+    What never moves is never outside.
+    """
     return not one.still or any(part in key[1] for part in ("_ratio", "_gain", "_spread"))
 
 

@@ -1,8 +1,12 @@
-"""Nights of one sound machine, drawn: the real plan's values with what moves them from night to night. Pure.
+"""Nights of one sound machine, drawn: the real plan's values with what moves them from night to
+night.
 
-A night has a part of the noise in common for both its looks, and each look its own. The room is warmer in summer and on working days, and
-wanders between; heat makes GPUs a little slower. Some parts are noisier than others of their kind, some looks stray, counters count, and
-on a few nights a year something else runs on the host.
+Pure.
+
+A night has a part of the noise in common for both its looks, and each look its own. The room is
+warmer in summer and on working days, and wanders between; heat makes GPUs a little slower. Some
+parts are noisier than others of their kind, some looks stray, counters count, and on a few nights a
+year something else runs on the host.
 """
 
 from __future__ import annotations
@@ -19,22 +23,26 @@ from acceptance.history.noise import NoiseBook
 from selftest.journals_made import Key, Machine, Values, derived, figures
 
 YEAR = 365
-# Half of the variance is the night's and half the look's: assumed, the recorded runs show each card once or twice.
+# Half of the variance is the night's and half the look's: assumed, the recorded runs show each card
+# once or twice.
 NIGHT_SHARE = LOOK_SHARE = math.sqrt(0.5)
 # One part in six is 1.4 times as noisy as its kind, and as many 0.7 times: assumed.
 UNLIKE = 0.35
 # One look in two hundred strays three times as far: assumed.
 STRAY, FAR = 0.005, 3.0
-# One card's rates of sustained products from night to night, as a share: one card in two recorded runs showed 0.05 to 0.45 % in
-# seven formats, a deviation of 0.22 %; twice that and more is drawn. `as_cards` draws what lies between cards instead, which is 0.8 %
-# (`selftest.noise`).
+# One card's rates of sustained products from night to night, as a share: one card in two recorded
+# runs showed 0.05 to 0.45 % in seven formats, a deviation of 0.22 %; twice that and more is drawn.
+# `as_cards` draws what lies between cards instead, which is 0.8 % (`selftest.noise`).
 ONE_CARD = 0.005
-# What differs from run to run where nobody measured it: this share of noise.toml's spread, which is some four deviations wide.
+# What differs from run to run where nobody measured it: this share of noise.toml's spread, which is
+# some four deviations wide.
 OF_SPREAD = 0.25
-# degC: a machine room over the year to either side, on working days, and what wanders from day to day. Assumed.
+# degC: a machine room over the year to either side, on working days, and what wanders from day to
+# day. Assumed.
 SEASON, WORKDAY, WANDER, KEEPS = 3.0, 1.0, 0.5, 0.7
-# What a degree of the room does: to temperatures a degree, to sustained rates of GPUs a twentieth of a per cent (assumed: at its power
-# limit a chip leaks about half a per cent more for each degree, and its rate follows power less than by the root).
+# What a degree of the room does: to temperatures a degree, to sustained rates of GPUs a twentieth
+# of a per cent (assumed: at its power limit a chip leaks about half a per cent more for each
+# degree, and its rate follows power less than by the root).
 HEAT_RATE = -0.0005
 HEAT = {
     "gpu_temperature": 1.0,
@@ -49,13 +57,15 @@ TEMPERATURES = {
 TEMPERATURE = (
     1.5  # degC from night to night beside the room's; one card showed 62 and 65 in two runs
 )
-# Nights of a year on which something else runs on the host, and the shares that it takes of what the host does: assumed.
+# Nights of a year on which something else runs on the host, and the shares that it takes of what
+# the host does: assumed.
 OTHER_NIGHTS, OTHER_TAKES = 4.0, (0.05, 0.2)
 # What counters of sound parts grow by in a night on the average: assumed.
 GROWS = {"gpu_ecc_corrected_total": 0.2, "gpu_pcie_replays_total": 2.0}
 WEARS = 0.05 / YEAR  # of a disk's rated life a night, counted in whole per cent
 
-# How a fault changes the sound value of a look: check, due, value, night, and a die for what comes and goes.
+# How a fault changes the sound value of a look: check, due, value, night, and a die for what comes
+# and goes.
 Decay = Callable[[Key, Due, float, int, random.Random], float]
 
 
@@ -70,7 +80,8 @@ class Night:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How one figure moves: its middle, one deviation from night to night in its unit, what a degree of the room adds, what it grows by.
+    """How one figure moves: its middle, one deviation from night to night in its unit, what a
+    degree of the room adds, what it grows by.
 
     `host`: it is slower when something else runs on the host.
     """
@@ -89,7 +100,10 @@ class Moved:
 
 
 def moves(machine: Machine, dice: random.Random, *, as_cards: bool = False) -> dict[Key, Moved]:
-    """The figures of one machine of this kind; each part has a noise of its own. `as_cards`: nights differ as much as cards do."""
+    """The figures of one machine of this kind; each part has a noise of its own.
+
+    `as_cards`: nights differ as much as cards do.
+    """
     book = noise.read(resources.locate("noise.toml"))
     found = {}
     for key, due, middle, between in figures(machine):
@@ -121,7 +135,9 @@ def _moved(
 
 
 def _deviation(machine: Machine, due: Due, middle: float, drawn: float, book: NoiseBook) -> float:
-    """What one night differs from the next by: as runs of equal parts do where that was measured, else a share of the general spread."""
+    """What one night differs from the next by: as runs of equal parts do where that was
+    measured, else a share of the general spread.
+    """
     if due.measurement in HEAT:
         return TEMPERATURE
     if due.unit == "count":
@@ -140,7 +156,9 @@ def year(
     nights: int,
     decay: Decay | None = None,
 ) -> Iterator[Night]:
-    """So many nights of one machine from a random day of the year on, with a fault where there is one; of the figures in `moved`."""
+    """So many nights of one machine from a random day of the year on, with a fault where there
+    is one; of the figures in `moved`.
+    """
     begin, wander = dice.randrange(YEAR), 0.0
     counted = dict.fromkeys((key for key, one in moved.items() if one.grows), 0.0)
     for night in range(nights):

@@ -1,7 +1,9 @@
-"""`python -m selftest.nights_on_gpu`: a baseline and nights after it on this machine's own GPUs, in place, and how far each figure moves.
+"""`python -m selftest.nights_on_gpu`: a baseline and nights after it on this machine's own GPUs, in
+place, and how far each figure moves.
 
-Every run must pass, and none may be remarked upon: the machine was sound a few minutes ago, so what a night says of it is a false alarm.
-Started again with the same `--out`, it goes on where it was ended: a baseline that is there is not made again, and nights count together.
+Every run must pass, and none may be remarked upon: the machine was sound a few minutes ago, so what
+a night says of it is a false alarm. Started again with the same `--out`, it goes on where it was
+ended: a baseline that is there is not made again, and nights count together.
 
 It needs what `rigproof nightly --station host` needs: a GPU, torch, the tools; no engine.
 """
@@ -36,7 +38,9 @@ def rigproof(*arguments: str) -> tuple[int, float]:
 
 
 def alarms(folder: Path | None) -> tuple[str, ...]:
-    """What a run's verdict says against the machine: its word where that is no PASS, and every remark; None where no run came about."""
+    """What a run's verdict says against the machine: its word where that is no PASS, and every
+    remark; None where no run came about.
+    """
     if folder is None:
         return ("no run came about",)
     if not (folder / run_folder.VERDICT).is_file():
@@ -50,7 +54,8 @@ def alarms(folder: Path | None) -> tuple[str, ...]:
 
 
 def moved(courses: Iterable[TrendSeries]) -> list[str]:
-    """A table in Markdown of how far each figure went over the nights, in per cent of its median; what went farthest comes first.
+    """A table in Markdown of how far each figure went over the nights, in per cent of its median;
+    what went farthest comes first.
 
     Figures that were the same each night are counted below it.
     """
@@ -76,7 +81,10 @@ def moved(courses: Iterable[TrendSeries]) -> list[str]:
 
 
 def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
-    """The run that is the baseline, and the nights after it that measured something. Raises HistoryError or BaselineUnsound."""
+    """The run that is the baseline, and the nights after it that measured something.
+
+    Raises HistoryError or BaselineUnsound.
+    """
     baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
     path = location.database(out, machine_id)
@@ -85,7 +93,8 @@ def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
         born = queries.number(store, run_id)
         if born is None:
             raise HistoryError(
-                f"{path}: does not hold {run_id}, the run of the baseline: give another folder with --out"
+                f"{path}: does not hold {run_id}, the run of the baseline: give another "
+                "folder with --out"
             )
         return [
             one
@@ -95,7 +104,9 @@ def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 when baseline and nights are there and nothing was said against the machine, else 1; 2 where there is no GPU."""
+    """0 when baseline and nights are there and nothing was said against the machine, else 1; 2
+    where there is no GPU.
+    """
     try:
         return _nights(argv)
     except (HistoryError, BaselineUnsound) as error:

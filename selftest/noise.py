@@ -1,7 +1,10 @@
-"""How much what a sound machine measures moves: from run to run and from one equal GPU to the next, by kind of measurement. Pure.
+"""How much what a sound machine measures moves: from run to run and from one equal GPU to the next,
+by kind of measurement.
 
-The recorded runs on H200s were each made on another card, so their spread holds both, and each GPU of a made run draws its own. Where
-nobody measured, the source begins with `assumed`.
+Pure.
+
+The recorded runs on H200s were each made on another card, so their spread holds both, and each GPU
+of a made run draws its own. Where nobody measured, the source begins with `assumed`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from acceptance.core.dtype import DTYPES
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One standard deviation, as a share of the value or, with `absolute`, in the measurement's own unit; and where that comes from."""
+    """One standard deviation, as a share of the value or, with `absolute`, in the measurement's
+    own unit; and where that comes from.
+    """
 
     spread: float
     source: str
@@ -27,7 +32,8 @@ _D = f"({'|'.join(DTYPES)})"
 _TWINS = "between the two cards of published boxes: gpu-burn 3.0 % (A100) and 0.34 % (4090)"
 _VM = "recorded on a VM of 16 cores: ratios of 0.63 to 1.14 in three runs"
 
-# By a pattern that a whole name matches; the first that does holds. Boards of H100 and H200 first, then cards for slots, then both.
+# By a pattern that a whole name matches; the first that does holds. Boards of H100 and H200 first,
+# then cards for slots, then both.
 _BOARDS: tuple[tuple[str, Noise], ...] = (
     (r"gemm_f16_short", Noise(0.038, f"{_RUNS}: 682 to 745 TFLOP/s")),
     (r"gemm_tf32_short", Noise(0.022, f"{_RUNS}: 372 to 396 TFLOP/s")),
@@ -55,13 +61,31 @@ _BOARDS: tuple[tuple[str, Noise], ...] = (
 )
 _CARDS: tuple[tuple[str, Noise], ...] = (
     (rf"gpu_burn_(float|tensor|double)|(gemm|burn)_{_D}(_short)?", Noise(0.015, _TWINS)),
-    (r"copy_own_d2d", Noise(0.008, "between the two cards of published boxes: 883 and 894 (3090 Ti), 911 and 921 GB/s (4090)")),
-    (r"(copy|bandwidth_test|copy_own)_(h2d|d2h)", Noise(0.010, "assumed: twice that of the recorded H200 and more")),
-    (r"p2p_write|copy_d2d_(read|write)|copy_own_p2p", Noise(0.013, "one path four times, published 2 x 4090: 21.9 to 22.5 GB/s")),
+    (
+        r"copy_own_d2d",
+        Noise(
+            0.008,
+            (
+                "between the two cards of published boxes: 883 and 894 (3090 Ti), 911 and 921 "
+                "GB/s (4090)"
+            ),
+        ),
+    ),
+    (
+        r"(copy|bandwidth_test|copy_own)_(h2d|d2h)",
+        Noise(0.010, "assumed: twice that of the recorded H200 and more"),
+    ),
+    (
+        r"p2p_write|copy_d2d_(read|write)|copy_own_p2p",
+        Noise(0.013, "one path four times, published 2 x 4090: 21.9 to 22.5 GB/s"),
+    ),
     (r"vram_rate", Noise(0.015, "assumed: as the rates of these cards")),
-)  # fmt: skip
+)
 _ALL: tuple[tuple[str, Noise], ...] = (
-    (r"p2p_staged", Noise(0.013, f"{_RUNS}: 37.3 and 38.0 GB/s; the published 2 x 4090: 21.9 and 22.5 GB/s")),
+    (
+        r"p2p_staged",
+        Noise(0.013, f"{_RUNS}: 37.3 and 38.0 GB/s; the published 2 x 4090: 21.9 and 22.5 GB/s"),
+    ),
     (rf"burn_{_D}_kept", Noise(0.004, f"{_RUNS}: 0.995 to 1.006", True)),
     (r"burn_clock_kept", Noise(0.007, f"{_RUNS}: 0.986 to 1.001", True)),
     (r"gpu_temperature_margin", Noise(3.3, f"{_RUNS}: 14 to 23 degC", True)),
@@ -69,12 +93,18 @@ _ALL: tuple[tuple[str, Noise], ...] = (
     (r"burn_filled", Noise(0.001, f"{_RUNS}: 0.9407 each time; widened", True)),
     (r"gpu_burn_compares_.*", Noise(0.5, f"{_RUNS}: 7 and 8 on two cards at once", True)),
     (r"cpu_temperature", Noise(4.0, "assumed: nobody measured it on the machines at hand", True)),
-    (r"memory_(copy|triad)", Noise(0.03, "assumed for bare metal; a VM gave 65 to 78 GB/s in three runs")),
-)  # fmt: skip
+    (
+        r"memory_(copy|triad)",
+        Noise(0.03, "assumed for bare metal; a VM gave 65 to 78 GB/s in three runs"),
+    ),
+)
 _SMALL_CASE = Noise(2.5, f"{_RUNS}: highest temperatures of 61 to 67 degC on seven cards", True)
 _BIG_CASE = Noise(
     3.5,
-    "limits file: equal cards differ by up to about 10 degC in chassis of eight, a range of 2.85 of it",
+    (
+        "limits file: equal cards differ by up to about 10 degC in chassis of eight, a range of "
+        "2.85 of it"
+    ),
     True,
 )
 _BARE_CORE = Noise(0.015, "assumed: within a few per cent of each other on bare metal")
@@ -82,7 +112,9 @@ _VM_CORE = Noise(0.10, _VM)
 
 
 def of(measurement: str, *, board: bool, virtual: bool, gpus: int) -> Noise:
-    """The noise of one measurement; `board` says that the GPUs are H100 or H200 on a board, `virtual` that the CPUs are a guest's."""
+    """The noise of one measurement; `board` says that the GPUs are H100 or H200 on a board,
+    `virtual` that the CPUs are a guest's.
+    """
     if measurement.startswith("cpu_gemm_core_f"):
         return _VM_CORE if virtual else _BARE_CORE
     if measurement == "burn_temperature_spread":

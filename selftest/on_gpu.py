@@ -1,10 +1,14 @@
-"""`python -m selftest.on_gpu`: what only a GPU can show of the self-test, on this machine's own GPUs.
+"""`python -m selftest.on_gpu`: what only a GPU can show of the self-test, on this machine's own
+GPUs.
 
-The faults of the catalogue that are made inside a load (`loads.burn`, `loads.vram`) are played again, made by the load itself on the GPU
-(`--inject`) and found there, through `rigproof accept` in place, its journal, fold and JUnit; then whole clean runs, of which each must
-pass. Nothing of the machine is replaced but the interpreter's command line, which gets `--inject` added: such a run never passes.
+The faults of the catalogue that are made inside a load (`loads.burn`, `loads.vram`) are played
+again, made by the load itself on the GPU (`--inject`) and found there, through `rigproof accept` in
+place, its journal, fold and JUnit; then whole clean runs, of which each must pass. Nothing of the
+machine is replaced but the interpreter's command line, which gets `--inject` added: such a run
+never passes.
 
-It needs a GPU, torch, and what `rigproof accept --station host` needs; no engine, and no rights beyond those of a run.
+It needs a GPU, torch, and what `rigproof accept --station host` needs; no engine, and no rights
+beyond those of a run.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ exec -a "$0" "$0.real" "$@"
 
 
 def playable(catalogue: Sequence[Named], gpus: int) -> tuple[Named, ...]:
-    """Those of the catalogue that a load makes by itself on the first GPU of a machine with so many."""
+    """Those of the catalogue that a load makes by itself on the first GPU of a
+    machine with so many.
+    """
     found = []
     for named in catalogue:
         loads = named.fault.loads
@@ -52,7 +58,9 @@ def playable(catalogue: Sequence[Named], gpus: int) -> tuple[Named, ...]:
 
 
 def interpreter(folder: Path, load: str, fault: str) -> Path:
-    """An environment like this one whose `python` starts that load with that fault; returns the interpreter's path."""
+    """An environment like this one whose `python` starts that load with that fault; returns the
+    interpreter's path.
+    """
     venv.EnvBuilder(symlinks=True).create(folder)
     python = folder / "bin/python"
     python.rename(python.with_name("python.real"))
@@ -125,7 +133,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     gpus = len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
     if not gpus:
         print(
-            "no GPU of NVIDIA's driver is here: this part of the self-test is for a machine that has one",
+            (
+                "no GPU of NVIDIA's driver is here: this part of the self-test is for a machine "
+                "that has one"
+            ),
             file=sys.stderr,
         )
         return 2
@@ -135,7 +146,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if given.only in named.name:
             for row in play(named, home.absolute(), given.seconds):
                 print(
-                    f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}",
+                    (
+                        f"{row.family}: {row.fault}: "
+                        f"{row.message if row.caught else f'MISSED: {row.wrong}'}"
+                    ),
                     flush=True,
                 )
                 rows.append(row)

@@ -1,4 +1,6 @@
-"""What a self-test leaves: a table in the terminal, a page, a JUnit of its own, and the record that later runs tell of."""
+"""What a self-test leaves: a table in the terminal, a page, a JUnit of its own, and the record
+that later runs tell of.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that a self-test found. `troubles` are reasons why it proves less than it should, each a sentence."""
+    """All that a self-test found.
+
+    `troubles` are reasons why it proves less than it should, each a sentence.
+    """
 
     utc: str
     build: str
@@ -50,7 +55,9 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether nothing was missed, no clean run raised an alarm, and all was tried that should be."""
+        """Whether nothing was missed, no clean run raised an alarm, and all was
+        tried that should be.
+        """
         return (
             bool(self.rows)
             and self.caught == len(self.rows)
@@ -94,7 +101,9 @@ class Outcome:
 
 
 def show(outcome: Outcome, console: Console) -> None:
-    """The table: fault, what caught it, after how long, with which message; then sensitivity and false alarms."""
+    """The table: fault, what caught it, after how long, with which message;
+    then sensitivity and false alarms.
+    """
     table = Table("family", "fault", "caught by", "s", "it said", box=None, pad_edge=False)
     for row in outcome.rows:
         word = Text(one_line(row.by)) if row.caught else Text("MISSED", style="bold red")
@@ -115,7 +124,8 @@ def show(outcome: Outcome, console: Console) -> None:
         remarked = f", {alarms.remarked} with a remark" if alarms.remarked else ""
         console.print(
             Text(
-                f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}"
+                f"clean runs, {alarms.what}: {alarms.alarms} alarms in "
+                f"{alarms.runs}{remarked}{told}"
             )
         )
     for family, caught, faults, slowest in outcome.families():

@@ -1,4 +1,6 @@
-"""Where a run is disturbed: points that are random, spread evenly over it, and the same again for the same seed."""
+"""Where a run is disturbed: points that are random, spread evenly over it, and the same again
+for the same seed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from itertools import pairwise
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One disturbance: `part` (0 to 1) is how far into whatever its kind is spread over; `number` counts from 1."""
+    """One disturbance: `part` (0 to 1) is how far into whatever its kind is spread over;
+    `number` counts from 1.
+    """
 
     number: int
     kind: str
@@ -23,7 +27,9 @@ class Point:
 
 
 def spread(kinds: Sequence[str], count: int, seed: int) -> tuple[Point, ...]:
-    """`count` points, the kinds in turn. Of n points of a kind there is one in each nth part, in no order.
+    """`count` points, the kinds in turn.
+
+    Of n points of a kind there is one in each nth part, in no order.
 
     A kind that is named twice gets twice as many.
     """
@@ -42,10 +48,12 @@ def _parts(count: int, chance: random.Random) -> Iterator[float]:
 
 
 def moment(part: float, marks: Sequence[float]) -> tuple[int, float]:
-    """Which of these marks to wait for, and for how many seconds from there on, to be this part into a course.
+    """Which of these marks to wait for, and for how many seconds from there on, to be this part
+    into a course.
 
-    `marks` are seconds from the beginning of a course that was measured, in order: the first is 0, the last the end. A course that is
-    slower than the measured one is met at the same place for as long as it passes the same marks.
+    `marks` are seconds from the beginning of a course that was measured, in order: the first is 0,
+    the last the end. A course that is slower than the measured one is met at the same place for as
+    long as it passes the same marks.
     """
     seconds = part * marks[-1]
     for number, (mark, following) in enumerate(pairwise(marks)):

@@ -1,4 +1,6 @@
-"""A power cut, as far as it can be had without one: every process dies at once, and what had not been brought to the disk is lost."""
+"""A power cut, as far as it can be had without one: every process dies at once, and what had not
+been brought to the disk is lost.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ import msgspec
 from acceptance.journal import reader
 from acceptance.process import reaper
 
-# Records that are brought to the disk with the next one that is not of these: see acceptance.journal.segment.
+# Records that are brought to the disk with the next one that is not of these: see
+# acceptance.journal.segment.
 LAZY = ("measured", "table", "skipped", "tool-ran", "observed")
 SYNCED_S = 1.0  # telemetry reaches the disk once a second
 
@@ -30,7 +33,10 @@ class _Line(msgspec.Struct):
 
 
 def off(pid: int, left: Callable[[], Mapping[int, str]], containers: Iterable[Any]) -> None:
-    """Kill a harness with all that it has started. It is stopped first, so that it sees nothing of the others' end."""
+    """Kill a harness with all that it has started.
+
+    It is stopped first, so that it sees nothing of the others' end.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     for one in containers:
@@ -43,7 +49,9 @@ def off(pid: int, left: Callable[[], Mapping[int, str]], containers: Iterable[An
 
 
 def lose(folder: Path, chance: random.Random) -> None:
-    """Cut each segment anywhere behind what is known to have reached the disk, in the middle of a line as well."""
+    """Cut each segment anywhere behind what is known to have reached the disk, in the middle of
+    a line as well.
+    """
     for path in sorted(folder.glob("*.jsonl")):
         data = path.read_bytes()
         kept = on_disk(data, telemetry=path.name in (reader.TELEMETRY, reader.GPU_TELEMETRY))

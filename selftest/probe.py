@@ -1,7 +1,10 @@
-"""The smallest fault of one measurement that is caught for certain: drawn runs are folded, and the fault is halved upon. Pure.
+"""The smallest fault of one measurement that is caught for certain: drawn runs are folded, and the
+fault is halved upon.
 
-For certain is in 99 of 100 drawn runs, noise included. The plan is cut to the one measurement, and only its own limit is left, so that
-nothing else can catch the fault in its place.
+Pure.
+
+For certain is in 99 of 100 drawn runs, noise included. The plan is cut to the one measurement, and
+only its own limit is left, so that nothing else can catch the fault in its place.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ SECONDS = tuple(step / 1000 for step in range(1, 1001))
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One limited measurement of one component, in one check of one machine, and what the fault does to it: `less` or more."""
+    """One limited measurement of one component, in one check of one machine, and what the fault
+    does to it: `less` or more.
+    """
 
     machine: Machine
     check: str
@@ -37,7 +42,9 @@ class Subject:
 
     @property
     def steps(self) -> tuple[float, ...]:
-        """The faults that are tried, from the smallest: shares of a rate; whole counts; half degrees; milliseconds."""
+        """The faults that are tried, from the smallest: shares of a rate; whole counts; half
+        degrees; milliseconds.
+        """
         if self.due.unit in RATES:
             return PER_MILLE
         return {"degC": DEGREES, "s": SECONDS}.get(self.due.unit, COUNTS)
@@ -63,7 +70,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """The smallest fault that fails, and that is remarked at least; None where no fault of those that are tried does."""
+    """The smallest fault that fails, and that is remarked at least; None where no fault of those
+    that are tried does.
+    """
 
     subject: Subject
     fails: float | None
@@ -71,7 +80,9 @@ class Caught:
 
 
 def subjects(machine: Machine) -> Iterator[Subject]:
-    """Every limited measurement of a machine, once, on its last component but one: no corner is special."""
+    """Every limited measurement of a machine, once, on its last component but
+    one: no corner is special.
+    """
     for check in machine.plan.checks:
         groups: dict[str, list[Due]] = {}
         for due in check.due:
@@ -85,7 +96,9 @@ def subjects(machine: Machine) -> Iterator[Subject]:
 
 
 def cut(machine: Machine, check_id: str, due: Due) -> Machine:
-    """This machine with a plan of one measurement of one component, and of what it is reckoned from, which has no limit here."""
+    """This machine with a plan of one measurement of one component, and of what it is reckoned
+    from, which has no limit here.
+    """
     base = {due.measurement.replace("_ratio", "")} | (
         {"p2p_write", "p2p_staged"} if due.measurement == "p2p_gain" else set()
     )
@@ -114,7 +127,8 @@ Known = dict[tuple[object, ...], tuple[float | None, float | None]]
 
 
 def smallest(subject: Subject, runs: int, seed: int, known: Known) -> Caught:
-    """The smallest fault of a subject that fails in 99 of 100 drawn runs, and that is at least remarked in as many.
+    """The smallest fault of a subject that fails in 99 of 100 drawn runs, and that is at least
+    remarked in as many.
 
     What is judged by the same numbers is reckoned once: `known` keeps it.
     """
@@ -136,7 +150,9 @@ def smallest(subject: Subject, runs: int, seed: int, known: Known) -> Caught:
 
 
 def _numbers(small: Machine, subject: Subject, limit: Limit) -> tuple[object, ...]:
-    """All that a search depends on: bounds, centres and deviations, of rates as shares of the rate."""
+    """All that a search depends on: bounds, centres and deviations, of rates as
+    shares of the rate.
+    """
     name, drawn = subject.due.measurement, journals_made.figures(small)
     share, ratio = subject.due.unit in RATES, "_ratio" in subject.due.measurement
     scale = abs(drawn[0][2]) if share and not ratio else 1.0
@@ -160,7 +176,9 @@ def _numbers(small: Machine, subject: Subject, limit: Limit) -> tuple[object, ..
 def certain(
     small: Machine, subject: Subject, size: float, kinds: tuple[str, ...], runs: int, seed: int
 ) -> bool:
-    """Whether the fault of this size is found in 99 of 100 drawn runs; the draws are the same for every size."""
+    """Whether the fault of this size is found in 99 of 100 drawn runs; the draws are the same
+    for every size.
+    """
     dice, missed = random.Random(seed), 0
     if not any(moved for _, _, _, moved in journals_made.figures(small)):
         runs = 1  # nothing is drawn: every run is the same
@@ -174,7 +192,9 @@ def certain(
 
 
 def first(steps: Sequence[float], holds: Callable[[float], bool]) -> float | None:
-    """The first step from which on something holds, by halving; None where it does not hold for the last."""
+    """The first step from which on something holds, by halving; None where it
+    does not hold for the last.
+    """
     if not holds(steps[-1]):
         return None
     low, high = -1, len(steps) - 1  # it does not hold at low, and holds at high
@@ -188,7 +208,9 @@ def first(steps: Sequence[float], holds: Callable[[float], bool]) -> float | Non
 
 
 def unable(machine: Machine) -> Iterator[str]:
-    """What is wrong with a machine's measurements as judged: limits that no fault breaks, and values whose absence passes."""
+    """What is wrong with a machine's measurements as judged: limits that no fault breaks, and
+    values whose absence passes.
+    """
     for check in machine.plan.checks:
         for due in {one.measurement: one for one in check.due}.values():
             small = cut(machine, check.id, due)
@@ -200,4 +222,6 @@ def unable(machine: Machine) -> Iterator[str]:
     for subject in subjects(machine):
         small = cut(machine, subject.check, subject.due)
         if not certain(small, subject, subject.steps[-1], ("fail",), 3, 0):
-            yield f"{machine.name}: {subject.check}, {subject.due.measurement}: no fault of it fails"
+            yield (
+                f"{machine.name}: {subject.check}, {subject.due.measurement}: no fault of it fails"
+            )

@@ -8,7 +8,11 @@ FAMILIES = {
     "wrong results": "a product or a cell of memory that is not what it should be",
     "slow": "a GPU, a core or a memory that does less than it should",
     "missing": "a part that is declared, or on the bus, and is not there",
-    "changed": "a part, a link or a size that is not what it was when the machine was accepted, and that no machine file declares",
+    "changed": (
+        "a part, a link or a size that is not what it was when the machine was accepted, "
+        "and "
+        "that no machine file declares"
+    ),
     "links": "PCI Express and NVLink: generation, lanes, replays, copies between GPUs",
     "heat and power": "clocks that are held back, margins that are used up",
     "memory health": "ECC errors, rows remapped, pages retired",
@@ -24,11 +28,16 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one fault. `caught` is what the row is worth; `wrong` says in a sentence why it is not, and is empty where it is.
+    """What became of one fault.
 
-    `by` is the check (or `run`, `start`) whose finding was awaited, `message` that finding, `seconds` the time from the start of the
-    command to the finding's check's end, or to the end of the command where nothing ran. `run_id`, `container` (the engine's id, short)
-    and `journal` (a path relative to the self-test's folder) say which run the row came from, and are empty where no run was made.
+    `caught` is what the row is worth; `wrong` says in a sentence why it is not, and is empty where
+    it is.
+
+    `by` is the check (or `run`, `start`) whose finding was awaited, `message` that finding,
+    `seconds` the time from the start of the command to the finding's check's end, or to the end of
+    the command where nothing ran. `run_id`, `container` (the engine's id, short) and `journal` (a
+    path relative to the self-test's folder) say which run the row came from, and are empty where no
+    run was made.
     """
 
     family: str
@@ -54,7 +63,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """The smallest fault still caught: `smallest` as text with its unit, `missed` the largest that is not, `how` what decided."""
+    """The smallest fault still caught: `smallest` as text with its unit, `missed` the largest
+    that is not, `how` what decided.
+    """
 
     what: str
     smallest: str
@@ -64,9 +75,11 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarms:
-    """Clean runs, and how many of them were not a pass; `told` are the first words of those that were not.
+    """Clean runs, and how many of them were not a pass; `told` are the first words of those that
+    were not.
 
-    `remarked` of those that passed carried a remark (a value within its limit and outside what is usual), which is no alarm.
+    `remarked` of those that passed carried a remark (a value within its limit and outside what is
+    usual), which is no alarm.
     """
 
     what: str

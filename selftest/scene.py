@@ -1,7 +1,9 @@
-"""A rigproof that is disturbed: on a described machine or in containers, with a lock and a boot of its own.
+"""A rigproof that is disturbed: on a described machine or in containers, with a lock and a boot of
+its own.
 
-It runs in a mount namespace, where files of ours lie over the machine's: its lock (so that nobody else's start closes what is left
-here), and the id of the boot after a simulated restart. Making one needs root.
+It runs in a mount namespace, where files of ours lie over the machine's: its lock (so that nobody
+else's start closes what is left here), and the id of the boot after a simulated restart. Making one
+needs root.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ ONLY = {
     "host": "gpu.present,watch.sampled,watch.heat,watch.counters,cpu.stress_ng,cpu.gemm[f64],kernel_log.during_run",
     "docker": "cpu.stress_ng,kernel_log.during_run",
 }
-MARK = "SELFTEST_START"  # an environment variable: whatever a start leaves running carries it, in a run or before one
+# an environment variable: whatever a start leaves running carries it, in a run or before one
+MARK = "SELFTEST_START"
 RESTARTED_S = 90.0  # how long the machine has been up when rigproof is started after a restart
 ENDS_S = 400.0
 MOUNTS = """
@@ -98,7 +101,9 @@ class Scene:
             self._client = found.engine.client
 
     def restart(self) -> None:
-        """From now on it is another boot of the machine, whose clock has begun again where the kernel can do that."""
+        """From now on it is another boot of the machine, whose clock has begun again where the
+        kernel can do that.
+        """
         self.boot_id = str(uuid.uuid4())
         self._time = ("--time", "--boottime", f"{RESTARTED_S - clock.boot_s():.0f}")
         # Scenes are played in threads, and `command` is for the main one alone.

@@ -1,4 +1,6 @@
-"""The smallest fault still caught, over the judged measurements of the machines that ship; run as a program it prints the page's tables."""
+"""The smallest fault still caught, over the judged measurements of the machines that ship; run
+as a program it prints the page's tables.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def every() -> tuple[Machine, ...]:
 def sensitivity(
     runs: int = RUNS, seed: int = SEED, asked: Sequence[Asked] = (*SLOW, *COUNTED)
 ) -> tuple[Sensitivity, ...]:
-    """The rows of the table; each tells the smallest fault that is found in 99 of 100 drawn runs."""
+    """The rows of the table; each tells the smallest fault that is found in 99
+    of 100 drawn runs.
+    """
     return (*rows(asked, runs, seed), *_unlimited(), *lasting(runs, seed), unmeasured())
 
 
@@ -146,7 +150,11 @@ def unmeasured(tried: Sequence[Machine] | None = None) -> Sensitivity:
 
 
 def faultless(tried: Sequence[Machine] | None = None) -> tuple[str, ...]:
-    """What keeps the judge from being trusted: limits that no fault breaks, and values whose absence passes. Empty where all is well."""
+    """What keeps the judge from being trusted: limits that no fault breaks, and values whose
+    absence passes.
+
+    Empty where all is well.
+    """
     return tuple(told for machine in tried or every() for told in unable(machine))
 
 
@@ -159,16 +167,25 @@ def markdown() -> str:
         [
             "### The smallest fault still caught",
             "",
-            f"Found in 99 of {RUNS} drawn runs. Of {judged} limited measurements of {len(every())} machines every one can fail."
-            if not faultless() else f"CANNOT FAIL: {'; '.join(faultless())}",
+            (
+                f"Found in 99 of {RUNS} drawn runs. Of {judged} limited measurements of "
+                f"{len(every())} machines every one can fail."
+            )
+            if not faultless()
+            else f"CANNOT FAIL: {'; '.join(faultless())}",
             "",
             *_table(("fault", "smallest caught", "largest missed", "decided by"), cells),
             "",
             "### A slow GPU, by what it is held against",
             "",
-            "Shares of 200 drawn runs in per cent: FAIL / remarked only / missed. At 0 % nothing is wrong.",
+            (
+                "Shares of 200 drawn runs in per cent: FAIL / remarked only / missed. At 0 % "
+                "nothing is wrong."
+            ),
             "",
-            *_table(("held against", *(f"{percent} % slower" for percent in PERCENTS)), _slow(slow)),
+            *_table(
+                ("held against", *(f"{percent} % slower" for percent in PERCENTS)), _slow(slow)
+            ),
             "",
             PAST,
             "",
@@ -180,7 +197,7 @@ def markdown() -> str:
             "",
             *_table(("what", "one standard deviation", "source"), table()),
         ]
-    )  # fmt: skip
+    )
 
 
 def _slow(shares: Sequence[Share]) -> list[list[str]]:

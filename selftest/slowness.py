@@ -1,4 +1,8 @@
-"""How much of slow GPUs is caught: machines whose GPU lost so many per cent of its rate, by what it is held against. Pure."""
+"""How much of slow GPUs is caught: machines whose GPU lost so many per cent of its rate, by what it
+is held against.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,9 @@ PAST = "Held against its own nights before: see the simulated years (`python -m 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What became of the drawn runs with a GPU that is so slow: shares that fail, that are remarked only, and that are missed."""
+    """What became of the drawn runs with a GPU that is so slow: shares that fail, that are
+    remarked only, and that are missed.
+    """
 
     basis: str
     percent: int
@@ -62,7 +68,9 @@ BASES = (
 def caught_slow(
     runs: int = 200, seed: int = 1, percents: Sequence[int] = PERCENTS
 ) -> tuple[Share, ...]:
-    """For each basis and percentage what becomes of so many drawn runs, in which gpu0 is slow in every product of matrices."""
+    """For each basis and percentage what becomes of so many drawn runs, in which gpu0 is slow in
+    every product of matrices.
+    """
     return tuple(_share(basis, percent, runs, seed) for basis in BASES for percent in percents)
 
 

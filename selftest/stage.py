@@ -1,6 +1,8 @@
-"""Where one fault is played: files, programs and a kernel log of its own around a real rigproof, in a mount namespace of its own.
+"""Where one fault is played: files, programs and a kernel log of its own around a real rigproof, in
+a mount namespace of its own.
 
-Nothing outside of it changes, and the lock is its own too: faults are played side by side, none of them with this machine's load.
+Nothing outside of it changes, and the lock is its own too: faults are played side by side, none of
+them with this machine's load.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from selftest.fault import Born, Fault, KernelLog
 from selftest.images import Images
 
 ENDS_S = 240.0  # that a run may last; a machine with much else to do takes long to make an image
-# $1: the described root. `kept` has what the overlay of /dev hides; `binds` lists single files under /proc.
+# $1: the described root. `kept` has what the overlay of /dev hides; `binds` lists single files
+# under /proc.
 MOUNTS = """
 set -e
 root=$1; shift
@@ -54,7 +57,11 @@ class StageError(Exception):
 
 @dataclass
 class Stage:
-    """One fault's corner. `library` is the folder of the fake NVML library, `rigproof` how the command line of rigproof begins."""
+    """One fault's corner.
+
+    `library` is the folder of the fake NVML library, `rigproof` how the command line of rigproof
+    begins.
+    """
 
     home: Path
     fault: Fault
@@ -85,7 +92,9 @@ class Stage:
             self._accepted(self.fault.born)
 
     def _accepted(self, as_it_was: Born) -> None:
-        """Lay a baseline beside the runs: of the same machine without the fault, which rigproof looks at in a corner of its own."""
+        """Lay a baseline beside the runs: of the same machine without the fault, which rigproof
+        looks at in a corner of its own.
+        """
         whole = msgspec.structs.replace(
             self.fault,
             nvml=(),
@@ -129,7 +138,9 @@ class Stage:
         gpu_box.hide_real_gpus(self.root)
 
     def _nodes(self) -> None:
-        """Device nodes where the tree has plain files: of those nobody may write in an overlay without an upper layer."""
+        """Device nodes where the tree has plain files: of those nobody may write in an overlay
+        without an upper layer.
+        """
         for node in (self.root / "dev").iterdir():
             node.unlink()
             os.mknod(node, 0o020666, os.makedev(1, 3))
@@ -167,7 +178,8 @@ class Stage:
         (self.root / "kmsg").write_text("", encoding="utf-8")
         if not Path("/dev/kmsg").exists():
             raise StageError(
-                "this machine has no /dev/kmsg to lay a kernel log over: run the self-test on the host itself"
+                "this machine has no /dev/kmsg to lay a kernel log over: run the self-test "
+                "on the host itself"
             )
         self.log(KernelLog(("Linux version 6.12.0 (rigproof self-test)",), level=6))
         if self.fault.kernel_log is not None and self.fault.kernel_log.during is None:
@@ -184,7 +196,10 @@ class Stage:
     # --- how it is played ---
 
     def play(self) -> tuple[Run, float]:
-        """The run to its end, and the boot-time clock at its beginning. Raises StageError where the fault could not be put in."""
+        """The run to its end, and the boot-time clock at its beginning.
+
+        Raises StageError where the fault could not be put in.
+        """
         argv = [
             *self.rig.argv(only=self.fault.only, burn=None, machine=self._declares),
             *self._arguments(),
@@ -202,7 +217,9 @@ class Stage:
 
     @property
     def _declares(self) -> bool:
-        """Whether a machine file is named: a described machine has none unless the fault gives it one."""
+        """Whether a machine file is named: a described machine has none unless
+        the fault gives it one.
+        """
         return self.fault.machine is None or self.fault.declared is not None
 
     def _arguments(self) -> list[str]:
@@ -217,7 +234,8 @@ class Stage:
         if self.fault.station == "docker":
             if self.images is None:
                 raise StageError(
-                    "it is played in a container, and no engine was found: run `make engine` as root"
+                    "it is played in a container, and no engine was found: run `make engine` "
+                    "as root"
                 )
             if self.fault.machine is not None:
                 self._on_the_host()
@@ -227,7 +245,9 @@ class Stage:
         return [*found, *self.fault.arguments]
 
     def _on_the_host(self) -> None:
-        """Beside a container: tools of the host that must not be what runs, and an ldconfig that knows the driver's two libraries."""
+        """Beside a container: tools of the host that must not be what runs, and an ldconfig that
+        knows the driver's two libraries.
+        """
         for tool in gpu_box.PROGRAMS:
             if tool not in self.fault.programs:
                 fakes.program(self.rig.fakes, tool, "exit 99")
@@ -290,7 +310,9 @@ class Stage:
 
 
 def beside(folder: Path, words: Sequence[str]) -> list[int]:
-    """Processes of the run itself and no session's (its watch, say): by their command lines, which name its folder."""
+    """Processes of the run itself and no session's (its watch, say): by their command lines,
+    which name its folder.
+    """
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

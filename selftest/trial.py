@@ -28,7 +28,9 @@ class Told:
 
 
 def told(run: Run) -> dict[str, Told]:
-    """What each testcase of the run's JUnit says, by name; `kind` is pass where it has no result."""
+    """What each testcase of the run's JUnit says, by name; `kind` is pass where
+    it has no result.
+    """
     found = {}
     for name, case in run.cases().items():
         kinds = [
@@ -64,7 +66,9 @@ def rows(named: Named, run: Run, boot_s: float, home: Path) -> Iterator[Row]:
 
 
 def said(expect: Expect, run: Run) -> tuple[str, str]:
-    """The words that were awaited, in a line; and what is wrong with what was said, empty where nothing is."""
+    """The words that were awaited, in a line; and what is wrong with what was
+    said, empty where nothing is.
+    """
     if expect.check == "start":
         found = _match(expect.says, run.err)
         refused = run.folder is None and not run.out.startswith("PASS")
@@ -82,7 +86,10 @@ def said(expect: Expect, run: Run) -> tuple[str, str]:
     if case.kind != expect.outcome:
         return (
             found,
-            f"{expect.check} came to {case.kind}, not {expect.outcome}: {' '.join(case.text.split())[:300]}",
+            (
+                f"{expect.check} came to {case.kind}, not {expect.outcome}: "
+                f"{' '.join(case.text.split())[:300]}"
+            ),
         )
     return (
         found,
@@ -102,7 +109,9 @@ def _match(pattern: str, text: str) -> str:
 
 
 def whole(fault: Fault, run: Run) -> str:
-    """What is wrong with the run as a whole, whatever it said of the fault: exit code, reports that disagree, a check wrongly accused."""
+    """What is wrong with the run as a whole, whatever it said of the fault: exit code, reports
+    that disagree, a check wrongly accused.
+    """
     if run.code != fault.code:
         return f"it ended with {run.code}, not {fault.code}"
     if run.folder is None:
@@ -139,7 +148,9 @@ def whole(fault: Fault, run: Run) -> str:
 
 
 def seconds(expect: Expect, run: Run, boot_s: float) -> float:
-    """From the start of the command to the end of the check that said it; of the command where no such check ended."""
+    """From the start of the command to the end of the check that said it; of the command where
+    no such check ended.
+    """
     if run.folder is not None:
         for entry in run.entries():
             if isinstance(entry.body, CheckEnded) and entry.body.check == expect.check:
@@ -148,7 +159,9 @@ def seconds(expect: Expect, run: Run, boot_s: float) -> float:
 
 
 def container(run: Run) -> str:
-    """The engine's short id of the container that the run's loads were in; empty where there was none."""
+    """The engine's short id of the container that the run's loads were in;
+    empty where there was none.
+    """
     ids = (
         [one.container for one in run.bodies(SessionEnded) if one.container]
         if run.folder is not None

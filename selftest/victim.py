@@ -1,4 +1,6 @@
-"""One start that was killed, or whose container or load was: what is known of it, and its row once a later start has spoken."""
+"""One start that was killed, or whose container or load was: what is known of it, and its row
+once a later start has spoken.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,10 @@ class Victim:
         wrong = "; ".join(dict.fromkeys(self.wrong))
         return Row(
             family="interruption",
-            fault=f"{WHAT[point.kind]} ({scene.station}, point {point.number} of {points}, {self.when})",
+            fault=(
+                f"{WHAT[point.kind]} ({scene.station}, point {point.number} of {points}, "
+                f"{self.when})"
+            ),
             seam=SEAM[point.kind],
             caught=not wrong,
             by="" if cut is None else "run" if self.message else "start",

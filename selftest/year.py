@@ -1,4 +1,6 @@
-"""Simulated years: on which night each fault is found, and how often a sound machine is told of; run as a program it prints the tables."""
+"""Simulated years: on which night each fault is found, and how often a sound machine is told of;
+run as a program it prints the tables.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +73,18 @@ def markdown(
 
 
 def _quiet_table(sound: Sequence[Quiet]) -> Iterator[str]:
-    yield "| machine | figures judged a night | machine-years | of them with a failure | failures a year | nights with a remark a year |"
+    yield (
+        "| machine | figures judged a night | machine-years | of them with a failure | failures "
+        "a year | nights with a remark a year |"
+    )
     yield "| --- | --- | --- | --- | --- | --- |"
     for one in sound:
         each = len(one.failed) / one.years, one.remarked / one.years
-        yield f"| {one.machine} | {one.figures} | {one.years} | {one.failed_years} | {each[0]:.2f} | {each[1]:.1f} |"
+        yield (
+            f"| {one.machine} | {one.figures} | {one.years} | {one.failed_years} | "
+            f"{each[0]:.2f} "
+            f"| {each[1]:.1f} |"
+        )
     for one in sound:
         words = ", ".join(f"{count} x {word}" for word, count in one.words.most_common())
         yield f"\n{one.machine}: {words or 'nothing was said'}."
@@ -83,7 +92,10 @@ def _quiet_table(sound: Sequence[Quiet]) -> Iterator[str]:
 
 
 def _detected_table(found: Sequence[Detected], draws: int) -> Iterator[str]:
-    yield f"| fault ({draws} machines each) | remarked | failed | not failed within {LOOKED_FOR} nights |"
+    yield (
+        f"| fault ({draws} machines each) | remarked | failed | not failed within {LOOKED_FOR} "
+        "nights |"
+    )
     yield "| --- | --- | --- | --- |"
     for one in found:
         missed = one.failed.count(None)

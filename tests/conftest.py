@@ -1,7 +1,8 @@
-"""How thorough the tests are: `make test` is the quick part, `make test-all` (RIGPROOF_TESTS=all) all.
+"""How thorough the tests are: `make test` is the quick part, `make test-all` (RIGPROOF_TESTS=all)
+all.
 
-`make test` draws ten fixed examples of each property and leaves out what is marked `sweep`; `make test-all` draws hypothesis's own
-number, or as many as the test names, and sweeps.
+`make test` draws ten fixed examples of each property and leaves out what is marked `sweep`; `make
+test-all` draws hypothesis's own number, or as many as the test names, and sweeps.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ ALL = os.environ.get("RIGPROOF_TESTS") == "all"
 FEW = 10
 # Threads that wait for products by spinning take the processors from the tests beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What is imported and collected stays to the end: to look through it for cycles costs a tenth of it.
+# What is imported and collected stays to the end: to look through it for cycles costs a tenth of
+# it.
 gc.disable()
 
 MEMORY = Path("/dev/shm")
@@ -41,7 +43,8 @@ def memory_disk() -> Path | None:
 
 
 if "PYTEST_DEBUG_TEMPROOT" not in os.environ and (disk := memory_disk()):
-    # Read when the first folder is made; workers are given theirs. Pytest removes it when all passed.
+    # Read when the first folder is made; workers are given theirs. Pytest removes it when all
+    # passed.
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(disk)
 
 if find_spec(
@@ -78,7 +81,9 @@ def pytest_runtestloop() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is kept between starts is kept for these tests alone, all workers of them, not in the home of who runs them."""
+    """What is kept between starts is kept for these tests alone, all workers of them, not in the
+    home of who runs them.
+    """
     base = tmp_path_factory.getbasetemp()
     home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     home.mkdir(mode=0o700, exist_ok=True)

@@ -1,5 +1,7 @@
-"""A Python process that has loaded its modules, and forks for each program that a test asks for: starting Python anew takes ten times as
-long. What Python and the dynamic loader read of the environment as they start is the same for all of them.
+"""A Python process that has loaded its modules, and forks for each program that a test asks for:
+starting Python anew takes ten times as
+long. What Python and the dynamic loader read of the environment as they start is the same for all
+of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ class Ended(NamedTuple):
 
 
 class Forks:
-    """The process. Each program is a function, `module:name`, called with texts and numbers, in an environment of its own."""
+    """The process.
+
+    Each program is a function, `module:name`, called with texts and numbers, in an environment of
+    its own.
+    """
 
     def __init__(self, modules: Sequence[str], environ: Mapping[str, str]) -> None:
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -50,7 +56,10 @@ class Forks:
         *arguments: Any,
         terminal: bool = False,
     ) -> int:
-        """A program's process id. With `terminal`, standard input is the terminal that it sits at."""
+        """A program's process id.
+
+        With `terminal`, standard input is the terminal that it sits at.
+        """
         asked = {
             "call": call,
             "environ": dict(environ),

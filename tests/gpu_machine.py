@@ -1,4 +1,6 @@
-"""Machines with GPUs, for tests: their files under a root, and what NVML says of them, healthy until a test changes it."""
+"""Machines with GPUs, for tests: their files under a root, and what NVML says of them, healthy
+until a test changes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What healthy GPU tools print, made to measure: of as many GPUs as a test has, with the figures that it wants."""
+"""What healthy GPU tools print, made to measure: of as many GPUs as a test has,
+with the figures that it wants.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,16 @@ Device {index}: "NVIDIA GeForce RTX 4090"
     )
     return (
         f"./deviceQuery Starting...\n\nDetected {len(buses)} CUDA Capable device(s)\n\n{blocks}\n"
-        "deviceQuery, CUDA Driver = CUDART, CUDA Driver Version = 12.8, CUDA Runtime Version = 12.8, "
+        "deviceQuery, CUDA Driver = CUDART, CUDA Driver Version = 12.8, CUDA Runtime Version = "
+        "12.8, "
         f"NumDevs = {len(buses)}\nResult = PASS\n"
     )
 
 
 def nvbandwidth(count: int, figures: Mapping[str, Sequence[float]]) -> str:
-    """nvbandwidth of these testcases, with a figure for each GPU, or for each ordered pair of GPUs, row by row."""
+    """nvbandwidth of these testcases, with a figure for each GPU, or for each ordered pair of
+    GPUs, row by row.
+    """
     testcases = []
     for name, values in figures.items():
         given = iter(values)
@@ -81,8 +86,10 @@ def bandwidth_test(device: int, h2d: float = 26.2, d2h: float = 26.4, d2d: float
 
 
 ECC_UNCORRECTABLE = (
-    "[CUDA Bandwidth Test] - Starting...\nRunning on...\n\n Device 0: NVIDIA GeForce RTX 4090\n Quick Mode\n\n"
-    'CUDA error at bandwidthTest.cu:785 code=214(cudaErrorECCUncorrectable) "cudaDeviceSynchronize()" \n'
+    "[CUDA Bandwidth Test] - Starting...\nRunning on...\n\n Device 0: NVIDIA GeForce RTX 4090\n "
+    "Quick Mode\n\n"
+    "CUDA error at bandwidthTest.cu:785 code=214(cudaErrorECCUncorrectable) "
+    '"cudaDeviceSynchronize()" \n'
 )
 
 
@@ -95,7 +102,9 @@ def p2p(
     name: str = "NVIDIA GeForce RTX 4090",
     first_bus: int = 1,
 ) -> str:
-    """p2pBandwidthLatencyTest, with the same figure for all pairs, but for those (row, column) that have one of their own with P2P."""
+    """p2pBandwidthLatencyTest, with the same figure for all pairs, but for those (row, column)
+    that have one of their own with P2P.
+    """
 
     def matrix(
         title: str, label: str, local: float, way: float, own: Mapping[tuple[int, int], float]
@@ -175,14 +184,18 @@ def gpu_burn(
     memory: int = 2816,
     seconds: int = 1,
 ) -> str:
-    """gpu-burn of as many GPUs as there are rates (TFLOP/s). `errors` are those of a GPU half way; they stand at 0 again in the end."""
+    """gpu-burn of as many GPUs as there are rates (TFLOP/s).
+
+    `errors` are those of a GPU half way; they stand at 0 again in the end.
+    """
     gpus = range(len(rates))
     head = f"Burning for {seconds} seconds.\n" + "".join(
         f"GPU {gpu}: NVIDIA GeForce RTX 4090 (UUID: GPU-{gpu:08x}-0000-4000-8000-000000000000)\n"
         for gpu in gpus
     )
     head += "".join(
-        f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using {memory} MB of it), using FLOATS\n"
+        f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using {memory} MB "
+        "of it), using FLOATS\n"
         f"Results are 268435456 bytes each, thus performing {ring} iterations\n"
         for gpu in gpus
     )
@@ -193,7 +206,8 @@ def gpu_burn(
         found = [(errors or {}).get(gpu, 0) if half else 0 for gpu in gpus]
         wrong = " - ".join(f"{count} {' (WARNING!)' if count else ''}" for count in found)
         progress.append(
-            f"{100 * compare / compares:.1f}%  proc'd: {done}   errors: {wrong}  temps: {' - '.join(['60 C'] * len(rates))} \r"
+            f"{100 * compare / compares:.1f}%  proc'd: {done}   errors: {wrong}  temps: "
+            f"{' - '.join(['60 C'] * len(rates))} \r"
         )
     freed = "".join(f"Freed memory for dev {gpu}\nUninitted cublas\n" for gpu in gpus)
     table = "".join(f"\tGPU {gpu}: {'FAULTY' if gpu in faulty else 'OK'}\n" for gpu in gpus)

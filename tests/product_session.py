@@ -1,6 +1,8 @@
-"""Sessions of the product over small suites: the command line, the environment and the digest are the product's own.
+"""Sessions of the product over small suites: the command line, the environment and the digest are
+the product's own.
 
-A session is a fork of the tests' own process, which has imported everything already, unless a test asks for a program of its own.
+A session is a fork of the tests' own process, which has imported everything already, unless a test
+asks for a program of its own.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def _become(
 def forked(
     argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folder: Path
 ) -> command.ProgramResult:
-    """Run a session's command line in a fork of this process: as cheap as its checks, and as much on its own as a program."""
+    """Run a session's command line in a fork of this process: as cheap as its checks, and as
+    much on its own as a program.
+    """
     out, err = folder / "session.out", folder / "session.err"
     for path in (out, err):
         path.unlink(missing_ok=True)
@@ -133,7 +137,9 @@ defaults = functools.cache(limit_book.read_defaults)
 
 
 def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plan over this machine, its commit and the package's checks as they were first found: they stay as they are while the tests run."""
+    """Plan over this machine, its commit and the package's checks as they were first found: they
+    stay as they are while the tests run.
+    """
     known_provenance(monkeypatch)
     monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", observed)
@@ -143,7 +149,8 @@ def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Product:
-    """A folder of suites in the package's place, and the sessions that run them; `real` makes each a program of its own.
+    """A folder of suites in the package's place, and the sessions that run them; `real` makes each
+    a program of its own.
 
     With `own` they are the package's own suites.
     """
@@ -183,7 +190,9 @@ class Product:
     def run(
         self, plan: Plan, run_id: str | None = None, name: Session = "load"
     ) -> command.ProgramResult:
-        """Run a session of a plan, under a name of its own: tests beside it sweep away what is left of runs that they close."""
+        """Run a session of a plan, under a name of its own: tests beside it sweep away what is
+        left of runs that they close.
+        """
         told = context.SessionContext(
             mode="run",
             root=str(self.root),

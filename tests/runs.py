@@ -1,4 +1,6 @@
-"""Runs on disk, for tests: a root that the clocks are read from, and segments written by the real writer."""
+"""Runs on disk, for tests: a root that the clocks are read from, and segments
+written by the real writer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ commit, digest = functools.cache(provenance.commit), functools.cache(provenance.
 
 
 def known_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask for commit and digest once: they stay as they are while the tests run, and cost two programs and every file of the package."""
+    """Ask for commit and digest once: they stay as they are while the tests run, and cost two
+    programs and every file of the package.
+    """
     monkeypatch.setattr(provenance, "commit", commit)
     monkeypatch.setattr(provenance, "package_digest", digest)
 
@@ -45,7 +49,10 @@ def write_segment(path: Path, records: Iterable[Body], root: Path) -> Path:
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Wait for something that another process does. The bound is for a machine that is busy with other things."""
+    """Wait for something that another process does.
+
+    The bound is for a machine that is busy with other things.
+    """
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s"

@@ -1,7 +1,8 @@
 """Statement: what a run says, as far as a change of layout or of names must leave it alone.
 
-Verdict, exit code, closing lines, findings with their checks, measurements, components and texts, and the value of every measurement.
-`fixtures/verdicts/` holds the statements of the recorded runs and of the runs of the self-test; its README says how they are made.
+Verdict, exit code, closing lines, findings with their checks, measurements, components and texts,
+and the value of every measurement. `fixtures/verdicts/` holds the statements of the recorded runs
+and of the runs of the self-test; its README says how they are made.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ Statement = dict[str, Any]
 
 
 def of(folder: Path, screen: str) -> Statement:
-    """The statement of the run in a folder that holds its verdict.json; `screen` is what its command printed."""
+    """The statement of the run in a folder that holds its verdict.json; `screen` is what its
+    command printed.
+    """
     verdict = json.loads((folder / "verdict.json").read_bytes())
     findings = [
         " | ".join(
@@ -50,5 +53,7 @@ def of(folder: Path, screen: str) -> Statement:
 
 
 def masked(text: str) -> str:
-    """A text without what is of one run only: paths, ids, quoted output and numbers (those of a component's name stay)."""
+    """A text without what is of one run only: paths, ids, quoted output and numbers (those of a
+    component's name stay).
+    """
     return _NUMBER.sub("#", _HEX.sub("#", _PATH.sub("/#", _LAST.sub("its last lines: #", text))))

@@ -1,4 +1,6 @@
-"""The samples for CI: what they call can be called, a skipped night is no failure, and nothing of a stranger starts them."""
+"""The samples for CI: what they call can be called, a skipped night is no failure, and nothing
+of a stranger starts them.
+"""
 
 from __future__ import annotations
 

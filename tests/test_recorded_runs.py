@@ -1,4 +1,6 @@
-"""Whole runs on real GPUs, recorded: each is read back and judged again as the index says. fixtures/recordings/h200/runs/INDEX.toml."""
+"""Whole runs on real GPUs, recorded: each is read back and judged again as the index says.
+fixtures/recordings/h200/runs/INDEX.toml.
+"""
 
 from __future__ import annotations
 

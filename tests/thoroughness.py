@@ -1,4 +1,5 @@
-"""How many examples a property is tried on, and how many cases of a table: those that a test names, or all, in `make test-all`, and few in
+"""How many examples a property is tried on, and how many cases of a table: those that a test names,
+or all, in `make test-all`, and few in
 `make test`.
 """
 

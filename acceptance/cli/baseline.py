@@ -16,14 +16,21 @@ from acceptance.journal import clock
 from acceptance.reports import baseline_terminal, plain_json
 from acceptance.reports.terminal import Terminal
 
-EPILOG = "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 usage error or an unfit run."
+EPILOG = (
+    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 usage error or an "
+    "unfit "
+    "run."
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof baseline`."""
     parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    text = "make a passed run the baseline of this machine; a baseline can only tighten limits, never loosen them"
+    text = (
+        "make a passed run the baseline of this machine; a baseline can only tighten limits, "
+        "never loosen them"
+    )
     accept = what.add_parser("accept", help=text, description=text, epilog=EPILOG)
     accept.add_argument(
         "run_dir",
@@ -78,7 +85,9 @@ def accept(
     language: Language = ENGLISH,
     root: Path = Path("/"),
 ) -> None:
-    """Make a run the baseline of this machine, and say so. Without `out` it lies beside the run's folder.
+    """Make a run the baseline of this machine, and say so.
+
+    Without `out` it lies beside the run's folder.
 
     Raises BaselineRefused, BaselineUnsound, JournalError, UnreadableRun or NoiseFileError.
     """
@@ -102,7 +111,10 @@ def show(
     language: Language = ENGLISH,
     root: Path = Path("/"),
 ) -> None:
-    """Print the baseline of this machine. Raises BaselineRefused where there is none, and BaselineUnsound."""
+    """Print the baseline of this machine.
+
+    Raises BaselineRefused where there is none, and BaselineUnsound.
+    """
     machine_id = clock.machine_id(root)
     found = baseline_file.require(out, machine_id)
     if as_json:

@@ -15,7 +15,9 @@ from acceptance.reports.terminal import Terminal
 
 
 def language_of(args: argparse.Namespace) -> Language:
-    """The language of page and terminal, asked for first: a wrong one, or a file of ours that is wrong, is told before anything heats."""
+    """The language of page and terminal, asked for first: a wrong one, or a file of ours that is
+    wrong, is told before anything heats.
+    """
     languages.catalogue("en")  # that of JUnit and verdict.json, whatever else is spoken
     return languages.choose(args.lang, os.environ)
 

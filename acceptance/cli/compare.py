@@ -16,7 +16,10 @@ from acceptance.journal import reader, run_folder
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
-EPILOG = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 usage error."
+EPILOG = (
+    "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be "
+    "read, 2 usage error."
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,9 +84,11 @@ def show(
     everything: bool = False,
     language: Language = ENGLISH,
 ) -> Comparison:
-    """Compare runs, print the comparison, and write it as a page where one is asked for; `everything` shows what is within the noise.
+    """Compare runs, print the comparison, and write it as a page where one is asked for;
+    `everything` shows what is within the noise.
 
-    Raises NoComparison, JournalError, UnreadableRun or NoiseFileError, and OSError when standard output is gone.
+    Raises NoComparison, JournalError, UnreadableRun or NoiseFileError, and OSError when standard
+    output is gone.
     """
     _comparable(folders)
     found = comparison.compare(

@@ -72,7 +72,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--prune",
         action="store_true",
-        help="remove old runs and their telemetry; never the baseline, the newest run, or what is not a run of this machine",
+        help=(
+            "remove old runs and their telemetry; never the baseline, the newest run, or what is "
+            "not a run of this machine"
+        ),
     )
     parser.add_argument(
         "--keep-days",
@@ -90,12 +93,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the history, write it out, prune it or make it anew; returns 0, every trouble is raised."""
+    """Show the history, write it out, prune it or make it anew; returns 0,
+    every trouble is raised.
+    """
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
         raise NoHistory(
-            "--keep-days and --keep-gib say what stays when something is removed: give --prune as well"
+            "--keep-days and --keep-gib say what stays when something is removed: give "
+            "--prune as well"
         )
     if args.page and (args.export or args.rebuild or args.prune):
         raise NoHistory(
@@ -103,7 +109,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if (args.prune or args.rebuild) and (args.measurement or args.component or args.nights):
         raise NoHistory(
-            "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away"
+            "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and "
+            "--nights away"
         )
     asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
     histories = HistoryCommand(asked, screen, language)
@@ -129,7 +136,8 @@ class NoHistory(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """What of whose history: `measurement` and `component` by name or shell pattern, of the `last` so many nights (None: all there are).
+    """What of whose history: `measurement` and `component` by name or shell pattern, of the `last`
+    so many nights (None: all there are).
 
     `machine_id` names another machine than this one.
     """
@@ -161,7 +169,8 @@ class HistoryCommand:
     def show(self, page: Path | None) -> None:
         """Print the nights, and write them as a page where one is asked for.
 
-        Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be written.
+        Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be
+        written.
         """
         asked = self._asked
         baseline = self._baseline()
@@ -191,7 +200,10 @@ class HistoryCommand:
             self._screen.path(str(page))
 
     def export(self, form: str) -> None:
-        """Write every value to standard output. Raises NoHistory or HistoryError, and OSError when nobody reads it."""
+        """Write every value to standard output.
+
+        Raises NoHistory or HistoryError, and OSError when nobody reads it.
+        """
         asked = self._asked
         with self._opened(say=False) as store:
             for line in history_export.export_rows(
@@ -211,7 +223,8 @@ class HistoryCommand:
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
         """Remove what is old, and say what was removed.
 
-        Raises NoHistory, HistoryError, MachineBusy or LockError, and BaselineUnsound: a baseline that nobody can read cannot be spared.
+        Raises NoHistory, HistoryError, MachineBusy or LockError, and BaselineUnsound: a baseline
+        that nobody can read cannot be spared.
         """
         if keep_days is None and keep_gib is None:
             raise NoHistory(
@@ -235,7 +248,10 @@ class HistoryCommand:
             self._screen.say(line)
 
     def _lock(self) -> AbstractContextManager[object]:
-        """Nothing may write a run of this machine meanwhile. What another machine writes cannot be seen from here."""
+        """Nothing may write a run of this machine meanwhile.
+
+        What another machine writes cannot be seen from here.
+        """
         if self._id != self._own:
             raise NoHistory(
                 f"the history of {self._id} is another machine's: start this on that machine"
@@ -253,11 +269,14 @@ class HistoryCommand:
                 f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
             )
             raise NoHistory(
-                f"{out}: holds no history of {self._id}{there}: give the folder of its runs with --out"
+                f"{out}: holds no history of {self._id}{there}: give the folder of its runs "
+                "with --out"
             )
 
     def _opened(self, *, say: bool = True) -> Store:
-        """The history: up to date with the runs where it is this machine's and can be written, else as it is."""
+        """The history: up to date with the runs where it is this machine's and
+        can be written, else as it is.
+        """
         self._present()
         path = location.database(self._asked.out, self._id)
         if self._id != self._own or not os.access(

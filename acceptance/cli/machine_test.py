@@ -28,11 +28,15 @@ from acceptance.station.options import Options
 def run_test(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy | None = None
 ) -> tuple[Verdict, Path]:
-    """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
+    """Test the machine; returns the verdict and the run's folder.
+
+    With `nights`, a machine that is in use is left alone.
+    """
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     with signals.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
-        # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
+        # What an earlier run left behind goes first: it would hold memory, or an old verdict under
+        # the name of the newest.
         for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
             screen.say(sentence, "yellow")
         outputs.unlink_latest(options.out)
@@ -82,10 +86,12 @@ def run_test(
 def record_postponed(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
 ) -> tuple[Verdict, Path]:
-    """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.
+    """Write down that nothing was run because another rigproof run has the machine; returns the
+    verdict and the run's folder.
 
-    This is done without the machine's lock, so nothing is touched but this run's own folder and the history, which takes two writers:
-    neither `latest`, which is the other's, nor runs without a verdict, of which the other's is one.
+    This is done without the machine's lock, so nothing is touched but this run's own folder and the
+    history, which takes two writers: neither `latest`, which is the other's, nor runs without a
+    verdict, of which the other's is one.
     """
     with signals.interruptible():
         supervisor.usable(options.out)
@@ -109,7 +115,9 @@ def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
 
 
 def forget(file: Path | None) -> None:
-    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError.
+    """Remove what an earlier run wrote down: whoever reads it must not take that for this one.
+
+    Raises OutputError.
 
     This is what a verb does first: where its other arguments are wrong no run comes about, either.
     """
@@ -142,7 +150,8 @@ def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Lan
         )
         screen.say(
             language(
-                "no machine file was given: one was drafted from what was found, to be corrected by hand:"
+                "no machine file was given: one was drafted from what was found, to be "
+                "corrected by hand:"
             )
         )
         screen.path(str(drafted))

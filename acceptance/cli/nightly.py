@@ -22,7 +22,10 @@ from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile, signals
 from acceptance.run.profile import IdlePolicy
 
-EPILOG = f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was stopped."
+EPILOG = (
+    f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was "
+    "stopped."
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +35,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in use: nothing was run, or no more."""
+    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in
+    use: nothing was run, or no more.
+    """
     machine_test.forget(args.run_dir_file)
     language = closing.language_of(args)
     settings = targets.read(args.textfile, args.on_fail, args.webhook, args.webhook_secret_file)
@@ -40,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         code, run_dir, troubles = _night(args, screen, language, settings)
     except lock.MachineBusy as error:
-        # Nobody need be told: the run that has just taken the machine is this night's, and tells of itself.
+        # Nobody need be told: the run that has just taken the machine is this night's, and tells of
+        # itself.
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return idle_gate.SKIPPED
     except (Exception, signals.UserInterrupt) as error:
@@ -54,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
 def _write_note(
     args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
 ) -> None:
-    """Say what did not work with the telling, and leave for the failure unit whether it is left to do that."""
+    """Say what did not work with the telling, and leave for the failure unit
+    whether it is left to do that.
+    """
     failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:
         screen.say(sentence, "yellow")
@@ -95,12 +103,15 @@ def _night(
 
 
 def _nights(args: argparse.Namespace) -> IdlePolicy:
-    """How this run gives way to others: as its profile says, else as the nightly one does, and as the command line wants it."""
+    """How this run gives way to others: as its profile says, else as the nightly one does, and
+    as the command line wants it.
+    """
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, args.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
         raise profile.ProfileError(
-            "profiles.toml: the profile nightly does not say how it gives way: install rigproof again"
+            "profiles.toml: the profile nightly does not say how it gives way: install "
+            "rigproof again"
         )
     most = args.most_skipped
     return nights if most is None else structs.replace(nights, most_skipped=most)

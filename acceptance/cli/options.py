@@ -1,4 +1,6 @@
-"""The form of the command line: how a mistake is reported, what exit codes mean, options that several verbs share, and their values."""
+"""The form of the command line: how a mistake is reported, what exit codes mean, options that
+several verbs share, and their values.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,18 @@ from typing import Any, NoReturn
 from acceptance.reports.text import one_line
 
 USAGE = 2  # the exit code of a mistake in the call
-EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 usage error."
+EPILOG = (
+    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or "
+    "stopped), 2 "
+    "usage error."
+)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says a mistake in one sentence; `--help` has the page. An option is written out in full."""
+    """A parser that says a mistake in one sentence; `--help` has the page.
+
+    An option is written out in full.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
@@ -126,13 +135,19 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
         "--profile",
         metavar="NAME",
         default=profile,
-        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: %(default)s)",
+        help=(
+            "how much is tested, and for how long: smoke, accept, nightly or soak (default: "
+            "%(default)s)"
+        ),
     )
     parser.add_argument(
         "--station",
         choices=("auto", "docker", "host"),
         default="auto",
-        help="where loads run: a container, or in place (default: a container where an engine answers)",
+        help=(
+            "where loads run: a container, or in place (default: a container where an engine "
+            "answers)"
+        ),
     )
     parser.add_argument(
         "--image",
@@ -152,13 +167,19 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
         metavar="LIST",
         type=gpus,
         default=(),
-        help="GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is not an acceptance)",
+        help=(
+            "GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is "
+            "not an acceptance)"
+        ),
     )
     parser.add_argument(
         "--burn",
         metavar="SECONDS",
         type=seconds,
-        help="seconds of the whole-machine burn instead of the profile's; also caps the burns of single parts",
+        help=(
+            "seconds of the whole-machine burn instead of the profile's; also caps the burns of "
+            "single parts"
+        ),
     )
     language(parser)
 
@@ -179,12 +200,18 @@ def notification_options(parser: argparse.ArgumentParser) -> None:
         "--textfile",
         metavar="FILE",
         type=path,
-        help="write the verdict and all figures as metrics for node-exporter's textfile collector (*.prom)",
+        help=(
+            "write the verdict and all figures as metrics for node-exporter's textfile collector "
+            "(*.prom)"
+        ),
     )
     parser.add_argument(
         "--on-fail",
         metavar="COMMAND",
-        help="command to run on FAIL or UNJUDGED, without a shell; it gets verdict.json on standard input",
+        help=(
+            "command to run on FAIL or UNJUDGED, without a shell; it gets verdict.json on "
+            "standard input"
+        ),
     )
     parser.add_argument(
         "--webhook",
@@ -207,7 +234,10 @@ def nightly(parser: argparse.ArgumentParser) -> None:
         "--most-skipped",
         metavar="N",
         type=number,
-        help="fail after this many nights in a row skipped because the machine was in use (default: the profile's, 7)",
+        help=(
+            "fail after this many nights in a row skipped because the machine was in use "
+            "(default: the profile's, 7)"
+        ),
     )
     notification_options(parser)
 

@@ -1,7 +1,7 @@
 """The parser of the command line: its verbs, each with its options.
 
-A verb is a module of this package with two functions, `arguments` and `run`. It is imported when it is asked for, because none needs
-all of rigproof and `rigproof --help` needs none.
+A verb is a module of this package with two functions, `arguments` and `run`. It is imported when it
+is asked for, because none needs all of rigproof and `rigproof --help` needs none.
 """
 
 from __future__ import annotations
@@ -16,13 +16,21 @@ from acceptance.cli.options import EPILOG, Parser
 # What each verb does, in the order of `--help`.
 VERBS = {
     "accept": "test the machine and say whether it is fit",
-    "nightly": "the same test every night, compared with earlier nights; skipped while somebody uses the machine",
+    "nightly": (
+        "the same test every night, compared with earlier nights; skipped while somebody "
+        "uses "
+        "the machine"
+    ),
     "plan": "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing",
     "inventory": "print the observed machine as JSON",
     "judge": "fold a recorded run's journal again and print the verdict",
     "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",
     "compare": "compare recorded runs, and mark differences beyond the noise",
-    "baseline": "record or show the machine's baseline: a full passed run that later nights are compared with",
+    "baseline": (
+        "record or show the machine's baseline: a full passed run that later nights are "
+        "compared "
+        "with"
+    ),
     "history": "show what the runs of this machine measured from night to night",
     "schedule": "install, show or remove the systemd units that run nightly",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",
@@ -93,7 +101,9 @@ def verb(name: str) -> Verb:
 
 
 def parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of this command line: every verb, with the options of the one that is asked for."""
+    """The parser of this command line: every verb, with the options of the one
+    that is asked for.
+    """
     top = Parser(
         prog="rigproof",
         description="Acceptance test for a newly built NVIDIA GPU machine.",

@@ -63,7 +63,10 @@ def _text(data: bytes) -> str:
 
 
 def _input() -> bytes:
-    """What standard input brings until its end. Raises OSError for more than a recording may hold."""
+    """What standard input brings until its end.
+
+    Raises OSError for more than a recording may hold.
+    """
     most = regular_file.RECORDING
     data = sys.stdin.buffer.read(most + 1)
     if len(data) > most:

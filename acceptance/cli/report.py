@@ -24,7 +24,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files again. A run that never came to its end is closed first, as the next start would."""
+    """Write the files again.
+
+    A run that never came to its end is closed first, as the next start would.
+    """
     language = closing.language_of(args)
     textfile = targets.read(textfile=args.textfile).textfile
     screen = Terminal.on_stdout(language)

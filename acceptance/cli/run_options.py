@@ -24,7 +24,9 @@ def options(args: argparse.Namespace) -> Options:
 
 
 def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:
-    """Show how the machine's parts reach each other, the plan, and whatever else must be seen before it is run."""
+    """Show how the machine's parts reach each other, the plan, and whatever else must be seen
+    before it is run.
+    """
     screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=details)
     for line in remarks:

@@ -24,7 +24,9 @@ EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 
 
 class _Nightly(argparse.Action):
-    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is found by day: words and what they say."""
+    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is
+    found by day: words and what they say.
+    """
 
     def __call__(
         self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None
@@ -70,7 +72,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         _user_argument(asked)
     text = "stop the timer and remove the units"
     _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=EPILOG))
-    text = "started by the failure unit: report how the night ended, and notify targets not yet notified"
+    text = (
+        "started by the failure unit: report how the night ended, and notify targets not yet "
+        "notified"
+    )
     failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
     _user_argument(failed)
     options.out(failed)
@@ -98,7 +103,9 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
 
 
 def _failed(args: argparse.Namespace, screen: Terminal) -> int:
-    """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
+    """Say how the night ended, and tell whom the run itself did not tell: 3
+    where that did not work.
+    """
     settings, wrong = targets.usable(
         args.textfile, args.on_fail, args.webhook, args.webhook_secret_file
     )
@@ -117,14 +124,18 @@ def _failed(args: argparse.Namespace, screen: Terminal) -> int:
 
 
 def _schedule(args: argparse.Namespace) -> Schedule:
-    """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
+    """The schedule that was asked for; what its nightly run is given is looked at now, so that a
+    mistake is found by day.
+    """
     if args.user and args.run_as is not None:
         raise ScheduleError(
-            "--run-as is for the units of the machine, --user for those of one user: give one of them"
+            "--run-as is for the units of the machine, --user for those of one user: give "
+            "one of them"
         )
     if lost := default_time.skipped_on(args.at, date.today()):
         raise ScheduleError(
-            f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
+            f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd "
+            "would skip that night: give another time, "
             f"such as {default_time.DEFAULT_TIME:%H:%M}"
         )
     nightly = args.nightly
@@ -159,7 +170,10 @@ def _schedule(args: argparse.Namespace) -> Schedule:
 
 
 def _look_at(nightly: argparse.Namespace) -> None:
-    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TargetError."""
+    """Look at what a night is given, with the rights of whoever will run it.
+
+    Raises ScheduleError or TargetError.
+    """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
     except OSError:  # its folder is not to be entered
@@ -170,12 +184,14 @@ def _look_at(nightly: argparse.Namespace) -> None:
         )
     if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
         raise ScheduleError(
-            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r {nightly.machine}`, "
+            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r "
+            f"{nightly.machine}`, "
             "or put it into a folder that everybody may enter"
         )
     if nightly.webhook is not None and not nightly.webhook.startswith("@"):
         raise ScheduleError(
-            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
+            "--webhook: everybody may read a unit, and an address may be its own key: write it "
+            "into a file that only its owner may read, "
             "and give --webhook @FILE"
         )
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)

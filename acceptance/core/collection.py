@@ -10,7 +10,8 @@ import msgspec
 
 Session = Literal["host-before", "load", "host-after"]
 SESSIONS: tuple[Session, ...] = ("host-before", "load", "host-after")
-# A second look at checks of the load whose figures lay outside what this machine gave on the nights before: no plan holds it.
+# A second look at checks of the load whose figures lay outside what this machine gave on the nights
+# before: no plan holds it.
 REPEAT_SESSION: Literal["load-again"] = "load-again"
 SessionName = Literal["host-before", "load", "load-again", "host-after"]
 
@@ -18,7 +19,8 @@ SessionName = Literal["host-before", "load", "load-again", "host-after"]
 class PlanError(Exception):
     """The plan cannot be made as asked; the message is one sentence for the user.
 
-    `place` is the key of the machine file that is at fault, as a path (`("waiver", 0, "skip")`), and `sentence` what is wrong with it.
+    `place` is the key of the machine file that is at fault, as a path (`("waiver", 0, "skip")`),
+    and `sentence` what is wrong with it.
     """
 
     def __init__(
@@ -32,8 +34,8 @@ class PlanError(Exception):
 class Measures(msgspec.Struct, frozen=True):
     """What a check says that it measures: the arguments of its `measures` mark.
 
-    `per` is the class of components. A *fact* is due only where the machine file declares it. `waivable` is false for what no waiver
-    may excuse (miscompares).
+    `per` is the class of components. A *fact* is due only where the machine file declares it.
+    `waivable` is false for what no waiver may excuse (miscompares).
     """
 
     name: str
@@ -46,9 +48,10 @@ class Measures(msgspec.Struct, frozen=True):
 class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
-    It costs `seconds`, the time of the load named in `load`, and so much for each GiB of RAM and each GPU that is tested. `slack` is how
-    many seconds more its programs are given before they are ended. `heats` marks a load that keeps its components in full use.
-    `loads_gpus` says that the load keeps every GPU that is due at work for all of its time, at once.
+    It costs `seconds`, the time of the load named in `load`, and so much for each GiB of RAM and
+    each GPU that is tested. `slack` is how many seconds more its programs are given before they are
+    ended. `heats` marks a load that keeps its components in full use. `loads_gpus` says that the
+    load keeps every GPU that is due at work for all of its time, at once.
     """
 
     id: str
@@ -66,7 +69,9 @@ class CollectedCheck(msgspec.Struct, frozen=True):
 
 
 def matches_patterns(check_id: str, patterns: Sequence[str]) -> bool:
-    """Whether `--only` names this check: a pattern is an id, a subject, an id without its parameter, or a shell pattern."""
+    """Whether `--only` names this check: a pattern is an id, a subject, an id without its
+    parameter, or a shell pattern.
+    """
     return any(
         check_id == pattern
         or check_id.startswith((pattern + ".", pattern + "["))

@@ -21,10 +21,12 @@ def _outside(limit: Limit, value: float) -> float:
 
 
 def is_worse(before: LimitedValue, after: LimitedValue, unit: Worse | None) -> bool | None:
-    """Whether the second value is worse than the first; None where nothing tells. `unit` is what the unit alone says.
+    """Whether the second value is worse than the first; None where nothing tells.
 
-    With a floor the lower is worse, with a ceiling the higher, with both the one that is further outside. Limits that do not agree
-    tell nothing.
+    `unit` is what the unit alone says.
+
+    With a floor the lower is worse, with a ceiling the higher, with both the one that is further
+    outside. Limits that do not agree tell nothing.
     """
     limits = [limit for limit, _ in (before, after) if limit is not None]
     senses: set[str | None] = {_sense(limit) for limit in limits} or {unit}

@@ -13,7 +13,9 @@ def first_record(entries: Sequence[Entry]) -> Entry | None:
 
 
 def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
-    """How long the run took, by the clock of the boot in which it began: to the last that was written or sampled then."""
+    """How long the run took, by the clock of the boot in which it began: to the last that was
+    written or sampled then.
+    """
     start = first_record(entries)
     if start is None:
         return None

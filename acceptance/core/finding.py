@@ -7,14 +7,17 @@ from typing import Literal
 import msgspec
 
 FindingKind = Literal["fail", "error", "skip", "warn", "waived"]
-DRIFT = "drift"  # an event of this kind, `drift.step` say, is a finding about what a measurement was before
+# an event of this kind, `drift.step` say, is a finding about what a measurement was before
+DRIFT = "drift"
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that the reader must know, as one line; `kind` says what it does to the outcome (warn and waived do nothing).
+    """One thing that the reader must know, as one line; `kind` says what it does to the outcome
+    (warn and waived do nothing).
 
-    `note` is what was looked at, where that is too long for the line. Of an event, `event` is its kind and code (`xid.79`, `oom`), by
-    which its causes are found, `action` what it asks for, and `quote` the kernel's own line.
+    `note` is what was looked at, where that is too long for the line. Of an event, `event` is its
+    kind and code (`xid.79`, `oom`), by which its causes are found, `action` what it asks for, and
+    `quote` the kernel's own line.
     """
 
     kind: FindingKind

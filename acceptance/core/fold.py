@@ -1,7 +1,10 @@
-"""The fold: plan and journal in, verdict out. A pure function; every report is a view of what it returns.
+"""The fold: plan and journal in, verdict out.
 
-It trusts no summary. A value is compared with the limit of the plan again here, whatever the session said of it, and what the plan
-names and the journal does not hold is not a pass."""
+A pure function; every report is a view of what it returns.
+
+It trusts no summary. A value is compared with the limit of the plan again here, whatever the
+session said of it, and what the plan names and the journal does not hold is not a pass.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     if len(starts) != 1:
         raise UnreadableRun(
-            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be judged from it; run the test again"
+            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be "
+            "judged from it; run the test again"
         )
     start = starts[0]
     plan = start.plan
@@ -65,7 +69,8 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
     ids = {check.id for check in plan.checks}
-    # Sorted once: a machine of many GPUs measures thousands of values, and each check would look through them all.
+    # Sorted once: a machine of many GPUs measures thousands of values, and each check would look
+    # through them all.
     told: dict[str | None, list[Body]] = {}
     for entry in first:
         told.setdefault(getattr(entry.body, "check", None), []).append(entry.body)
@@ -120,7 +125,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
 
 
 def _why(stopped: str | None, until_then: str | None) -> str | None:
-    """Why a check did not come to its end, as far as it is known, and what its loads had proved until then."""
+    """Why a check did not come to its end, as far as it is known, and what its
+    loads had proved until then.
+    """
     return (
         "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"]))
         or None
@@ -128,7 +135,9 @@ def _why(stopped: str | None, until_then: str | None) -> str | None:
 
 
 def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
-    """Whether all that a waiver speaks of was measured and passed without it; what was not measured says nothing of a waiver."""
+    """Whether all that a waiver speaks of was measured and passed without it; what was not
+    measured says nothing of a waiver.
+    """
     spoken_of = [
         one for check in checks for one in check.judged if covers(waiver, check.id, one.due)
     ]
@@ -140,7 +149,9 @@ def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
 
 
 def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
-    """The verdict of a night that proves nothing: every check was skipped, and the reason is the whole run's."""
+    """The verdict of a night that proves nothing: every check was skipped, and
+    the reason is the whole run's.
+    """
     checks = tuple(
         CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ())
         for check in start.plan.checks
@@ -206,7 +217,11 @@ def _check(
         text = "did not finish" if began else "never ran"
         findings.append(Finding("error", check.id, f"{text}{f': {why}' if why else ''}"))
     elif len(began) != 1 or len(ended) != 1:
-        text = f"began {len(began)} and ended {len(ended)} times, not once: a check that has run is never run again"
+        text = (
+            f"began {len(began)} and ended {len(ended)} times, not once: a check that has run "
+            "is "
+            "never run again"
+        )
         findings.append(Finding("error", check.id, text))
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)

@@ -1,4 +1,8 @@
-"""Foreign processes: who else used the GPUs while this run tested them, and which checks prove nothing because of it. Pure."""
+"""Foreign processes: who else used the GPUs while this run tested them, and which checks prove
+nothing because of it.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ RATES = frozenset({"GB/s", "GFLOP/s", "TFLOP/s", "MT/s", "Mbit/s", "us", "ns", "
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """Somebody's time on a GPU, in seconds since the boot of that number; infinite where nobody saw it end."""
+    """Somebody's time on a GPU, in seconds since the boot of that number;
+    infinite where nobody saw it end.
+    """
 
     who: str
     gpu: str
@@ -28,7 +34,9 @@ class GpuUse:
 
 
 def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
-    """Every use of a GPU by others, in the order in which they were told; what was told of its end goes with its beginning."""
+    """Every use of a GPU by others, in the order in which they were told; what was told of its
+    end goes with its beginning.
+    """
     found: dict[tuple[int, str, int | None, str | None, float], GpuUse] = {}
     for entry in entries:
         if isinstance(one := entry.body, ForeignProcess):
@@ -39,7 +47,9 @@ def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
 
 
 def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
-    """Whether a check proves nothing of a GPU that somebody else used meanwhile: it keeps the GPU at work, or takes its rate or time."""
+    """Whether a check proves nothing of a GPU that somebody else used meanwhile: it keeps the
+    GPU at work, or takes its rate or time.
+    """
     if check.session != "load":
         return False
     return check.gpu_load_s > 0.0 or any(
@@ -55,7 +65,11 @@ def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> 
         for use in uses if name == check.id else ():
             meets = use.boot == boot and use.since_s <= end_s and use.until_s >= begin_s
             if meets and is_disturbed(check, use.gpu):
-                text = f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end it, and run again"
+                text = (
+                    f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end "
+                    "it, "
+                    "and run again"
+                )
                 by_text[text] = Finding("error", check.id, text, component=use.gpu)
     return list(by_text.values())
 
@@ -77,11 +91,17 @@ def _when(use: GpuUse, begin_s: float, end_s: float) -> str:
 
 
 def use_notes(entries: Sequence[Entry], uses: Sequence[GpuUse]) -> tuple[str, ...]:
-    """Every use of a GPU by others, with its seconds of the run: for the reader, whichever check it disturbed."""
+    """Every use of a GPU by others, with its seconds of the run: for the
+    reader, whichever check it disturbed.
+    """
     began = {entry.boot: entry.boot_s for entry in reversed(entries)}
     return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in uses))
 
 
 def _note(use: GpuUse, began_s: float) -> str:
     until = "its end" if use.until_s == inf else f"second {use.until_s - began_s:.0f}"
-    return f"{use.gpu} was also used by {use.who} from second {max(0.0, use.since_s - began_s):.0f} of the run to {until}"
+    return (
+        f"{use.gpu} was also used by {use.who} from second "
+        f"{max(0.0, use.since_s - began_s):.0f} "
+        f"of the run to {until}"
+    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-# Letters whose own names begin with a vowel: "an H200", "an RTX 4090", "an L4", but "a B200", "a V100", "a T4".
+# Letters whose own names begin with a vowel: "an H200", "an RTX 4090", "an L4", but "a B200", "a
+# V100", "a T4".
 _VOWEL_NAMES = frozenset("AEFHILMNORSX")
 _VOWELS = frozenset("AEIOU")
 
 
 def with_article(name: str) -> str:
-    """A name with "a" or "an" before it. A first word in capitals and digits is spelt out, any other is read as a word."""
+    """A name with "a" or "an" before it.
+
+    A first word in capitals and digits is spelt out, any other is read as a word.
+    """
     first = name.partition(" ")[0]
     sounds = _VOWEL_NAMES if first == first.upper() else _VOWELS
     return f"{'an' if first[:1].upper() in sounds else 'a'} {name}"

@@ -8,7 +8,8 @@ from typing import Literal
 from acceptance.core.finding import Finding
 from acceptance.core.record import HARMFUL, Entry, Event
 
-# NVML tells an Xid within its listener's next look, and a lost GPU after some seconds of silence; the kernel log is held until it is whole.
+# NVML tells an Xid within its listener's next look, and a lost GPU after some seconds of silence;
+# the kernel log is held until it is whole.
 SAME_WITHIN_S = 10.0
 _FALLEN_OFF = 79
 
@@ -25,7 +26,8 @@ def _moment(entry: Entry, event: Event) -> float:
 
 
 def without_duplicates(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries without those events of NVML's that the kernel log tells too, of the same boot and within ten seconds.
+    """The entries without those events of NVML's that the kernel log tells too, of the same boot
+    and within ten seconds.
 
     The kernel log's stays: it holds the driver's own words, and grades by them.
     """
@@ -44,7 +46,9 @@ def without_duplicates(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _counts(finding: Finding, event: Event) -> bool:
-    """Whether a fault is the count of those wrong results of which the load told the first: `burn_bf16_miscompares` for bf16."""
+    """Whether a fault is the count of those wrong results of which the load told the first:
+    `burn_bf16_miscompares` for bf16.
+    """
     name = f"_{finding.measurement}"
     same = (
         event.source == "load" and finding.kind == "fail" and finding.component == event.component
@@ -55,16 +59,21 @@ def _counts(finding: Finding, event: Event) -> bool:
 def event_findings(
     events: Sequence[Event], check: str, judged: Sequence[Finding] = ()
 ) -> list[Finding]:
-    """What events do to the outcome of a check (or of the run); `judged` is what its measurements came to.
+    """What events do to the outcome of a check (or of the run); `judged` is what its measurements
+    came to.
 
-    What a load told of while it ran, and its check counts among its faults, is not told twice: the count says how often.
+    What a load told of while it ran, and its check counts among its faults, is not told twice: the
+    count says how often.
     """
     found = []
     for event in events:
         if any(_counts(finding, event) for finding in judged):
             continue
         where = f" on {event.component}" if event.component else ""
-        text = f"{event.kind}{f' {event.code}' if event.code is not None else ''}{where}: {event.meaning}"
+        text = (
+            f"{event.kind}{f' {event.code}' if event.code is not None else ''}{where}: "
+            f"{event.meaning}"
+        )
         if event.severity in HARMFUL:
             kind: Literal["fail", "error"] = "fail" if event.hardware else "error"
             found.append(_finding(kind, check, text, event))

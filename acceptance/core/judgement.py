@@ -21,10 +21,13 @@ NOTE_INLINE = 100  # a note of more characters would hide what was measured and 
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """A due measurement after judgement. `value` is the worst of what was measured, None when nothing finite was.
+    """A due measurement after judgement.
 
-    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was measured. `again` is the worst of a second
-    look, where one was taken, and `drift` what the value is beside those of the nights before, where the plan holds any.
+    `value` is the worst of what was measured, None when nothing finite was.
+
+    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was
+    measured. `again` is the worst of a second look, where one was taken, and `drift` what the value
+    is beside those of the nights before, where the plan holds any.
     """
 
     due: Due
@@ -60,10 +63,11 @@ def judge_due(
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
 ) -> Judgement:
-    """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`repeated`) too.
+    """Judge one due measurement of a check by all that the check measured and skipped, at a second
+    look (`repeated`) too.
 
-    Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
-    and of the second.
+    Limit and ceiling hold for every value. What the measurement was on the nights before is held
+    against the worst of the first look, and of the second.
     """
     values = [
         body
@@ -122,7 +126,9 @@ def judge_due(
 def _finite(
     due: Due, check: str, values: Sequence[Measured], findings: list[Finding]
 ) -> list[Measured]:
-    """Those that are finite numbers in the unit that is due; of every other one a finding is added."""
+    """Those that are finite numbers in the unit that is due; of every other one
+    a finding is added.
+    """
     finite: list[Measured] = []
     for body in values:
         if body.unit != due.unit:
@@ -147,7 +153,9 @@ def _finite(
 
 
 def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
-    """The value furthest out of its limit, or nearest to leaving it; without a limit the worse one, or else the lowest."""
+    """The value furthest out of its limit, or nearest to leaving it; without a limit the worse
+    one, or else the lowest.
+    """
 
     def trouble(body: Measured) -> float:
         assert body.value is not None
@@ -167,7 +175,10 @@ def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
     assert due.ceiling.high is not None
     measured = f"{due.measurement} on {due.component}: measured {_with_unit(value, due.ceiling)}"
     possible = quantity(due.ceiling.high, due.unit)
-    text = f"{measured}, and no more than {possible} is possible: it proves nothing, measure it again with another tool"
+    text = (
+        f"{measured}, and no more than {possible} is possible: it proves nothing, measure it "
+        "again with another tool"
+    )
     return _finding("error", check, due, f"{text}; basis: {due.ceiling.basis}")
 
 
@@ -191,7 +202,11 @@ def _against_limit(
         return None
     brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
     about, note = (f" ({note})", None) if brief else ("", note or None)
-    measured = f"{due.measurement} on {due.component}: measured {_with_unit(value, due.limit)}{about}, limit {due.limit}"
+    measured = (
+        f"{due.measurement} on {due.component}: measured "
+        f"{_with_unit(value, due.limit)}{about}, "
+        f"limit {due.limit}"
+    )
     text = f"{measured}; basis: {due.limit.basis}"
     if grade == "warn":
         return _finding(
@@ -216,7 +231,9 @@ def _against_limit(
 
 
 def covers(waiver: Waiver, check: str, due: Due) -> bool:
-    """Whether a waiver speaks of this measurement, or of a skip of this check, on this component."""
+    """Whether a waiver speaks of this measurement, or of a skip of this check,
+    on this component.
+    """
     pattern = waiver.component
     if (
         pattern is not None

@@ -37,7 +37,9 @@ Grade = Literal["pass", "warn", "fail"]
 
 
 def number(value: float) -> str:
-    """A value as people read it: at least four significant digits, no trailing zeros, whole numbers whole."""
+    """A value as people read it: at least four significant digits, no trailing
+    zeros, whole numbers whole.
+    """
     if not math.isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < 1e12:
@@ -54,9 +56,9 @@ def quantity(value: float, unit: str) -> str:
 class Limit:
     """Bounds for one measurement, with the sentence that says where they come from.
 
-    `low` and `high` decide; `warn_low` and `warn_high` only remark. Comparison is exact and both bounds are allowed values.
-    Raises ValueError when nothing is bounded, a bound is not finite, bounds are out of order, the unit is not one of UNITS, or the
-    basis is empty.
+    `low` and `high` decide; `warn_low` and `warn_high` only remark. Comparison is exact and both
+    bounds are allowed values. Raises ValueError when nothing is bounded, a bound is not finite,
+    bounds are out of order, the unit is not one of UNITS, or the basis is empty.
     """
 
     unit: str
@@ -86,7 +88,10 @@ class Limit:
             raise ValueError("bounds are out of order: low <= warn_low <= warn_high <= high")
 
     def grade(self, value: float) -> Grade:
-        """Pass, warn or fail for a value in this limit's unit. NaN fails, because no comparison with it is true."""
+        """Pass, warn or fail for a value in this limit's unit.
+
+        NaN fails, because no comparison with it is true.
+        """
         if not (
             (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         ):
@@ -111,7 +116,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One value of one component. `serial` is the component's own identity (UUID, serial number), where it has one."""
+    """One value of one component.
+
+    `serial` is the component's own identity (UUID, serial number), where it has one.
+    """
 
     name: str
     component: str

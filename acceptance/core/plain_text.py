@@ -14,7 +14,9 @@ _BOLD = re.compile(r"^(\s*)\*\*(.*)\*\*$")
 
 
 def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
-    """The line as it may stand in a message: one line, control characters escaped, at most `limit` characters of it."""
+    """The line as it may stand in a message: one line, control characters escaped, at most
+    `limit` characters of it.
+    """
     shown = line.strip()
     cut = shown[:limit]
     safe = "".join(
@@ -25,7 +27,9 @@ def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
 
 
 def quote_value(value: object) -> str:
-    """A value of a JSON text, for a message; what is nested is named only, for it may be too deep to be written out."""
+    """A value of a JSON text, for a message; what is nested is named only, for it may be too
+    deep to be written out.
+    """
     return (
         "an object"
         if isinstance(value, dict)
@@ -38,8 +42,8 @@ def quote_value(value: object) -> str:
 class UnreadableOutput(Exception):
     """The text is not this tool's output, or a needed line of it has a form nobody has described.
 
-    `str()` is one sentence that quotes the line. A text that *was* read and proves nothing is not this: it is a ToolOutput
-    whose outcome is `error`.
+    `str()` is one sentence that quotes the line. A text that *was* read and proves nothing is not
+    this: it is a ToolOutput whose outcome is `error`.
     """
 
     def __init__(self, tool: str, line: str, why: str) -> None:
@@ -50,7 +54,10 @@ class UnreadableOutput(Exception):
 
 
 def number(tool: str, line: str, digits: str) -> float:
-    """`digits` as a finite number. Raises UnreadableOutput: thousands of digits are no measurement."""
+    """`digits` as a finite number.
+
+    Raises UnreadableOutput: thousands of digits are no measurement.
+    """
     try:
         value = float(digits)
     except ValueError:
@@ -63,10 +70,11 @@ def number(tool: str, line: str, digits: str) -> float:
 def lines(text: str) -> tuple[str, ...]:
     r"""The lines of a text, freed of what terminals, mails and forums do to it.
 
-    `\r\n`, `\r` and `\n` end a line (progress is drawn with `\r`; str.splitlines would also split at form feeds and at U+2028, which
-    stand inside a line). ANSI sequences, a byte order mark and trailing blanks go. Three habits of pasted text go too, because the
-    recordings that people send come out of mails, issues and forums: a `> ` before *every* line, an indentation common to *every*
-    line, and `**` around a line. A mark on some lines only stays: it is the text's own.
+    `\r\n`, `\r` and `\n` end a line (progress is drawn with `\r`; str.splitlines would also split
+    at form feeds and at U+2028, which stand inside a line). ANSI sequences, a byte order mark and
+    trailing blanks go. Three habits of pasted text go too, because the recordings that people send
+    come out of mails, issues and forums: a `> ` before *every* line, an indentation common to
+    *every* line, and `**` around a line. A mark on some lines only stays: it is the text's own.
     """
     return _tidied(_LINE_END.split(text.removeprefix("\ufeff")))
 

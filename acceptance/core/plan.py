@@ -1,4 +1,6 @@
-"""What is due in a run, as types: checks, their measurements, and the components each belongs to, with their limits."""
+"""What is due in a run, as types: checks, their measurements, and the components each belongs
+to, with their limits.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ Scope = Literal["full", "partial"]
 class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
-    Without a limit, `unlimited` says why none can be, and `worse` which side is the worse one, where rules or the unit tell. `past` is what
-    it was on the nights before, where anything is remembered. `ceiling` is the most that is possible, where that is known.
+    Without a limit, `unlimited` says why none can be, and `worse` which side is the worse one,
+    where rules or the unit tell. `past` is what it was on the nights before, where anything is
+    remembered. `ceiling` is the most that is possible, where that is known.
     """
 
     measurement: str
@@ -36,9 +39,11 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
-    """One check of the plan with everything due from it; `seconds` is its expected cost, `slack_s` what its programs may take beyond.
+    """One check of the plan with everything due from it; `seconds` is its expected cost, `slack_s`
+    what its programs may take beyond.
 
-    `gpu_load_s` is for how many seconds its load keeps every GPU that is due at work, at once; 0 where it does not.
+    `gpu_load_s` is for how many seconds its load keeps every GPU that is due at work, at once; 0
+    where it does not.
     """
 
     id: str
@@ -54,8 +59,9 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """All that is due.
 
-    `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills. `gaps` name what no check of this plan
-    covers though the machine has it: they keep the run from passing. `birth` is the machine as it was when it was accepted, where it was.
+    `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills.
+    `gaps` name what no check of this plan covers though the machine has it: they keep the run from
+    passing. `birth` is the machine as it was when it was accepted, where it was.
     """
 
     profile: str
@@ -81,7 +87,9 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(check for check in self.checks if check.session == session)
 
     def forgetful(self) -> Plan:
-        """The plan without what was before: a session measures, and holds its values against limits alone."""
+        """The plan without what was before: a session measures, and holds its
+        values against limits alone.
+        """
         return replace(
             self,
             birth=None,

@@ -31,7 +31,8 @@ class RunStarted(_Record, frozen=True, tag="run-started"):
 class Observed(_Record, frozen=True, tag="observed"):
     """The machine as it showed itself before the run: an inventory, as plain data.
 
-    `matrix` is how GPUs and network cards reach each other, in rows of cells of which the first is the head.
+    `matrix` is how GPUs and network cards reach each other, in rows of cells of which the first is
+    the head.
     """
 
     inventory: dict[str, Any]
@@ -39,7 +40,9 @@ class Observed(_Record, frozen=True, tag="observed"):
 
 
 class SessionStarted(_Record, frozen=True, tag="session-started"):
-    """A session has begun; `digest` is of the package it runs, `collection` lists the checks it found."""
+    """A session has begun; `digest` is of the package it runs, `collection`
+    lists the checks it found.
+    """
 
     session: SessionName
     digest: str
@@ -47,7 +50,9 @@ class SessionStarted(_Record, frozen=True, tag="session-started"):
 
 
 class SessionEnded(_Record, frozen=True, tag="session-ended"):
-    """The supervisor's word on how a session ended. `complete` is false when it died, hung, or refused to start.
+    """The supervisor's word on how a session ended.
+
+    `complete` is false when it died, hung, or refused to start.
 
     `container` is the engine's id of the container that it was in; None for one in place.
     """
@@ -66,7 +71,11 @@ class CheckStarted(_Record, frozen=True, tag="check-started"):
 
 
 class Measured(_Record, frozen=True, tag="measured"):
-    """One measured value. `value` is absent when the program gave something that is no finite number, which `note` then quotes."""
+    """One measured value.
+
+    `value` is absent when the program gave something that is no finite number, which `note` then
+    quotes.
+    """
 
     check: str
     measurement: str
@@ -78,7 +87,10 @@ class Measured(_Record, frozen=True, tag="measured"):
 
 
 class Table(_Record, frozen=True, tag="table"):
-    """Figures that belong together, of one component; they decide nothing. Every row has a cell for each of the `columns`."""
+    """Figures that belong together, of one component; they decide nothing.
+
+    Every row has a cell for each of the `columns`.
+    """
 
     check: str
     component: str
@@ -88,7 +100,9 @@ class Table(_Record, frozen=True, tag="table"):
 
 
 class Skipped(_Record, frozen=True, tag="skipped"):
-    """A measurement of one component, or a whole check, that could not be taken here, and the cure."""
+    """A measurement of one component, or a whole check, that could not be taken
+    here, and the cure.
+    """
 
     check: str
     reason: str
@@ -106,7 +120,9 @@ class CheckEnded(_Record, frozen=True, tag="check-ended"):
 
 
 class ToolRan(_Record, frozen=True, tag="tool-ran"):
-    """A program was run for a check: its command, how it ended, and the log that holds what it printed."""
+    """A program was run for a check: its command, how it ended, and the log
+    that holds what it printed.
+    """
 
     check: str
     argv: tuple[str, ...]
@@ -116,10 +132,12 @@ class ToolRan(_Record, frozen=True, tag="tool-ran"):
 
 
 class Event(_Record, frozen=True, tag="event"):
-    """Something that the machine reported by itself; `boot_s` is when, in seconds since boot, `source` who told: "kernel-log", "nvml" or
+    """Something that the machine reported by itself; `boot_s` is when, in seconds since boot,
+    `source` who told: "kernel-log", "nvml" or
     "load".
 
-    `hardware` says whether an error of this kind proves a fault of the machine, or leaves it unjudged (out of memory, a kernel bug).
+    `hardware` says whether an error of this kind proves a fault of the machine, or leaves it
+    unjudged (out of memory, a kernel bug).
     """
 
     kind: str
@@ -135,10 +153,12 @@ class Event(_Record, frozen=True, tag="event"):
 
 
 class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
-    """Somebody else's process on a GPU that is tested: told when it is seen, and once more, with `until_s`, when it has gone.
+    """Somebody else's process on a GPU that is tested: told when it is seen, and once more, with
+    `until_s`, when it has gone.
 
-    `component` is the GPU's name; `since_s` and `until_s` are seconds since boot, `memory_bytes` is of the GPU's memory. `pid`, `command`
-    and `memory_bytes` are None where nobody tells them; without pid and command it is memory that no listed process holds.
+    `component` is the GPU's name; `since_s` and `until_s` are seconds since boot, `memory_bytes` is
+    of the GPU's memory. `pid`, `command` and `memory_bytes` are None where nobody tells them;
+    without pid and command it is memory that no listed process holds.
     """
 
     component: str
@@ -158,10 +178,11 @@ class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
 
 
 class Sample(_Record, frozen=True, tag="sample"):
-    """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many seconds with minimum and maximum.
+    """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many
+    seconds with minimum and maximum.
 
-    A reading that has a mean and no extremes was the same all the time.
-    `component` is the GPU that they are of; None for the machine's own sensors.
+    A reading that has a mean and no extremes was the same all the time. `component` is the GPU that
+    they are of; None for the machine's own sensors.
     """
 
     values: dict[str, float]
@@ -172,7 +193,8 @@ class Sample(_Record, frozen=True, tag="sample"):
 
 
 class Note(_Record, frozen=True, tag="note"):
-    """Something worth telling the reader of the report that decides nothing; `trouble` marks what keeps the run from passing.
+    """Something worth telling the reader of the report that decides nothing; `trouble` marks what
+    keeps the run from passing.
 
     `progress` marks what a load had proved until then: the next of its kind takes its place.
     """
@@ -183,8 +205,10 @@ class Note(_Record, frozen=True, tag="note"):
 
 
 class Postponed(_Record, frozen=True, tag="postponed"):
-    """Nothing was run, or no more, because the machine is in use: by whom, and how many nights in a row that makes,
-    of `most` that may be."""
+    """Nothing was run, or no more, because the machine is in use: by whom, and how many nights in a
+    row that makes,
+    of `most` that may be.
+    """
 
     reasons: tuple[str, ...]
     in_a_row: int
@@ -192,7 +216,9 @@ class Postponed(_Record, frozen=True, tag="postponed"):
 
 
 class RunEnded(_Record, frozen=True, tag="run-ended"):
-    """The supervisor came to the end of the run; `complete` is false when it stopped before the plan was done, and `detail` says why."""
+    """The supervisor came to the end of the run; `complete` is false when it stopped before the
+    plan was done, and `detail` says why.
+    """
 
     complete: bool
     detail: str
@@ -229,7 +255,9 @@ Body = (
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One line of a journal: a record with its place (segment and sequence number), and its time by two clocks."""
+    """One line of a journal: a record with its place (segment and sequence
+    number), and its time by two clocks.
+    """
 
     seq: int
     boot_s: float

@@ -1,8 +1,10 @@
-"""Files whose path came from a user or a former run: only regular ones of bounded size are opened, and opening never waits.
+"""Files whose path came from a user or a former run: only regular ones of bounded size are opened,
+and opening never waits.
 
-A named pipe would hang whoever opens it, a device may do anything when it is opened (a watchdog restarts the machine), and a file
-without end fills the memory. What stands at the path is looked at first, and what was opened is looked at again. Symbolic links are
-followed. `O_NONBLOCK` stays set: files of /proc that wait for news (`/proc/kmsg`) then fail instead.
+A named pipe would hang whoever opens it, a device may do anything when it is opened (a watchdog
+restarts the machine), and a file without end fills the memory. What stands at the path is looked at
+first, and what was opened is looked at again. Symbolic links are followed. `O_NONBLOCK` stays set:
+files of /proc that wait for news (`/proc/kmsg`) then fail instead.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
 SMALL_RECORD = (
     16 * MIB
 )  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
-SEGMENT_BYTES = GIB  # records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off far below
+# records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off
+# far below
+SEGMENT_BYTES = GIB
 TELEMETRY_BYTES = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
 LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
 RECORDING = 256 * MIB  # what a tool printed, or a kernel log
@@ -37,7 +41,9 @@ _KINDS = (
 
 
 class NotRegular(OSError):
-    """What stands at a path is no regular file, or a larger one than is read; `strerror` says which, as part of a sentence."""
+    """What stands at a path is no regular file, or a larger one than is read; `strerror` says
+    which, as part of a sentence.
+    """
 
 
 def _not_regular(path: Path, why: str) -> NotRegular:
@@ -76,12 +82,18 @@ def _descriptor(path: Path, most: int) -> int:
 
 
 def open_read(path: Path, most: int) -> IO[bytes]:
-    """A regular file of at most `most` bytes, open for reading. Raises NotRegular, and OSError as `open` does."""
+    """A regular file of at most `most` bytes, open for reading.
+
+    Raises NotRegular, and OSError as `open` does.
+    """
     return os.fdopen(_descriptor(path, most), "rb")
 
 
 def read(path: Path, most: int) -> bytes:
-    """All that a regular file holds. Raises NotRegular where it is none or holds more than `most` bytes, and OSError as `open` does."""
+    """All that a regular file holds.
+
+    Raises NotRegular where it is none or holds more than `most` bytes, and OSError as `open` does.
+    """
     file = _descriptor(path, most)
     try:
         content = bytearray()
@@ -95,7 +107,10 @@ def read(path: Path, most: int) -> bytes:
 
 
 def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines of an open file with their ends; the last may have none. Raises NotRegular for one of more than LINE bytes."""
+    """The lines of an open file with their ends; the last may have none.
+
+    Raises NotRegular for one of more than LINE bytes.
+    """
     while line := file.readline(LINE + 1):
         if len(line) > LINE:
             raise _not_regular(path, f"it holds a line of more than {size(LINE)}")
@@ -103,7 +118,11 @@ def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def require(path: Path) -> None:
-    """Raise NotRegular where something else than a regular file, of whatever size, stands at a path. Nothing need stand there."""
+    """Raise NotRegular where something else than a regular file, of whatever size, stands at a
+    path.
+
+    Nothing need stand there.
+    """
     with contextlib.suppress(FileNotFoundError):
         found = path.stat()
         _check(path, found, found.st_size)
@@ -112,7 +131,8 @@ def require(path: Path) -> None:
 def create(path: Path) -> IO[bytes]:
     """A regular file open for writing, without a buffer and empty.
 
-    Raises NotRegular where something else stands there: a named pipe would keep its writer waiting for a reader.
+    Raises NotRegular where something else stands there: a named pipe would keep its writer waiting
+    for a reader.
     """
     require(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -121,7 +141,10 @@ def create(path: Path) -> IO[bytes]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file that only our own programs read. Raises OSError as `create` does, and where the disk does not take all of it."""
+    """Write a file that only our own programs read.
+
+    Raises OSError as `create` does, and where the disk does not take all of it.
+    """
     with create(path) as file:
         if file.write(content) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

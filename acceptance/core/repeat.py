@@ -23,7 +23,8 @@ def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 
 def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> bool:
-    """Whether a check is to be taken once more: something lay outside what it was before, and nothing else is wrong with it.
+    """Whether a check is to be taken once more: something lay outside what it was before, and
+    nothing else is wrong with it.
 
     A check that failed by a limit, or did not come to its end, is never run again.
     """
@@ -39,7 +40,9 @@ def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> b
 def repeat_findings(
     check: str, second: Sequence[Entry], known: Sequence[Finding]
 ) -> Iterator[Finding]:
-    """What was wrong with the second look at one check beside its values; `known` is what these came to."""
+    """What was wrong with the second look at one check beside its values;
+    `known` is what these came to.
+    """
     own = [entry.body for entry in second if getattr(entry.body, "check", None) == check]
     began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -> dict[str, float]:
     """Each value by the median of the other GPUs of its model, `siblings` being the GPUs by model.
 
-    Absent for a GPU that has no value, no sibling with one, or siblings whose median is not above 0.
+    Absent for a GPU that has no value, no sibling with one, or siblings whose median is not above
+    0.
     """
     found = {}
     for names in siblings.values():
@@ -23,7 +24,9 @@ def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -
 def spreads(
     values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[float, float]]:
-    """Each value less the median of the other GPUs of its model, and that median; absent where it or all others have none."""
+    """Each value less the median of the other GPUs of its model, and that median; absent where
+    it or all others have none.
+    """
     found = {}
     for names in siblings.values():
         for name in names:

@@ -32,7 +32,9 @@ class CheckSpans:
 
 
 def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, str]:
-    """What the loads of each check had proved when they last told of it, by the check that was running."""
+    """What the loads of each check had proved when they last told of it, by the
+    check that was running.
+    """
     return {
         spans.at(entry.boot, entry.boot_s): entry.body.text
         for entry in entries
@@ -41,7 +43,9 @@ def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | Non
 
 
 def run_notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
-    """What is worth telling and decides nothing; of what the loads of a check proved the last word alone."""
+    """What is worth telling and decides nothing; of what the loads of a check
+    proved the last word alone.
+    """
     last = load_progress(entries, spans)
     found = []
     for entry in reversed(entries):

@@ -28,7 +28,10 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """One planned check with all that is known of it. A waived skip counts as a pass of the run but stays a skip here."""
+    """One planned check with all that is known of it.
+
+    A waived skip counts as a pass of the run but stays a skip here.
+    """
 
     id: str
     title: str
@@ -76,7 +79,9 @@ class Verdict(msgspec.Struct, frozen=True):
         return sum(check.outcome == outcome for check in self.checks)
 
     def waived_whole(self) -> tuple[str, ...]:
-        """Subjects in which waivers were needed for everything: for each value with a limit, and for each that was not measured."""
+        """Subjects in which waivers were needed for everything: for each value with a limit, and
+        for each that was not measured.
+        """
         subjects: dict[str, list[bool]] = {}
         for check in self.checks:
             found = subjects.setdefault(check.id.partition(".")[0], [])

@@ -20,7 +20,9 @@ from acceptance.core.record import (
 
 
 def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]:
-    """An error for each; `stopped` says that somebody or a gate ended the run before its plan was done."""
+    """An error for each; `stopped` says that somebody or a gate ended the run
+    before its plan was done.
+    """
     texts = list(plan.gaps)
     if not any(check.due for check in plan.checks):
         texts.append("the plan holds no measurement, so nothing can pass")
@@ -43,7 +45,9 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
 def _session_troubles(
     plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool
 ) -> Iterator[str]:
-    """What is wrong with one session: it is due once where the plan has checks for it, else not at all; a second look may be there."""
+    """What is wrong with one session: it is due once where the plan has checks for it, else not
+    at all; a second look may be there.
+    """
     share = {check.id for check in plan.checks if check.session == session}
     begun = [
         body for body in bodies if isinstance(body, SessionStarted) and body.session == session
@@ -58,11 +62,16 @@ def _session_troubles(
         due = 1 if share else 0
     said = stopped and not begun and not done  # once, for the whole run
     if (len(begun) != due or len(done) != due) and not said:
-        yield f"session {session} began {len(begun)} and ended {len(done)} times, not {'once' if due else 'never'}"
+        yield (
+            f"session {session} began {len(begun)} and ended {len(done)} times, not "
+            f"{'once' if due else 'never'}"
+        )
 
 
 def postponement(bodies: Sequence[Body]) -> Postponed | None:
-    """Why the run was put off or given up because somebody else was using the machine; None where the journal does not say that once."""
+    """Why the run was put off or given up because somebody else was using the machine; None
+    where the journal does not say that once.
+    """
     postponements = [body for body in bodies if isinstance(body, Postponed)]
     return postponements[0] if len(postponements) == 1 else None
 
@@ -75,7 +84,8 @@ def has_run(bodies: Sequence[Body]) -> bool:
 
 
 def was_abandoned(bodies: Sequence[Body]) -> bool:
-    """Whether a run was given up in its middle: a process of somebody else's was seen on a GPU, it was postponed, and then it ended.
+    """Whether a run was given up in its middle: a process of somebody else's was seen on a GPU, it
+    was postponed, and then it ended.
 
     Anything else that ran although it was put off is judged as it is.
     """
@@ -89,8 +99,10 @@ def was_abandoned(bodies: Sequence[Body]) -> bool:
 
 
 def postponement_finding(night: Postponed, after_s: float | None = None) -> Finding:
-    """What a night says on which nothing was run, or which was given up after so many seconds: a skip, and a failure where that has gone
-    on for too long."""
+    """What a night says on which nothing was run, or which was given up after so many seconds: a
+    skip, and a failure where that has gone
+    on for too long.
+    """
     reasons = "; ".join(night.reasons) or "without a reason"
     if night.in_a_row < night.most:
         count = f"{night.in_a_row} in a row, {night.most} are a failure"
@@ -102,5 +114,8 @@ def postponement_finding(night: Postponed, after_s: float | None = None) -> Find
         return Finding(
             "skip", "run", f"the machine is in use, {text} ({count}): {reasons}", event="postponed"
         )
-    text = f"skipped {night.in_a_row} times in a row, because the machine was in use each time (limit: {night.most - 1})"
+    text = (
+        f"skipped {night.in_a_row} times in a row, because the machine was in use each time "
+        f"(limit: {night.most - 1})"
+    )
     return Finding("fail", "run", f"{text}; now: {reasons}", event="postponed")

@@ -12,7 +12,10 @@ Digests = tuple[str, str]  # of what went in, and of what came out
 
 @dataclass(frozen=True, slots=True)
 class ProductDigests:
-    """What one GPU made: digests by product, and the library that it made them with. Another library may add in another order."""
+    """What one GPU made: digests by product, and the library that it made them with.
+
+    Another library may add in another order.
+    """
 
     library: str
     rows: Mapping[ProductKey, Digests]
@@ -20,7 +23,8 @@ class ProductDigests:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """`differing` are, of each GPU that could be compared, the products in which it differs, with what it has and what most have.
+    """`differing` are, of each GPU that could be compared, the products in which it differs, with
+    what it has and what most have.
 
     `troubles` say why GPUs of one model could not be compared.
     """
@@ -32,10 +36,12 @@ class Agreement:
 def compare(
     digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]
 ) -> Agreement:
-    """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings` are the GPUs by model.
+    """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings`
+    are the GPUs by model.
 
-    A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone that differ), nobody is cleared:
-    all that have one of those that lead differ. A GPU without a sibling that made something is absent.
+    A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone
+    that differ), nobody is cleared: all that have one of those that lead differ. A GPU without a
+    sibling that made something is absent.
     """
     differing: dict[str, dict[ProductKey, str]] = {}
     troubles: list[str] = []
@@ -58,14 +64,20 @@ def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
     libraries = {one.library for one in group.values()}
     if len(libraries) > 1:
         text = ", ".join(f"{name} {one.library}" for name, one in group.items())
-        return f"equal GPUs ({model}) ran with different libraries, so their results cannot be compared: {text}"
+        return (
+            f"equal GPUs ({model}) ran with different libraries, so their results cannot be "
+            f"compared: {text}"
+        )
     every = set().union(*(one.rows for one in group.values()))
     if any(set(one.rows) != every for one in group.values()):
         text = "; ".join(
             f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}"
             for name, one in group.items()
         )
-        return f"equal GPUs ({model}) did not make the same products, so their results cannot be compared: {text}"
+        return (
+            f"equal GPUs ({model}) did not make the same products, so their results cannot be "
+            f"compared: {text}"
+        )
     return None
 
 

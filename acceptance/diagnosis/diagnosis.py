@@ -1,6 +1,7 @@
 """Diagnose wrong results: their kind, the evidence in numbers, and the usual cause. Pure.
 
-Every kind is told from the others by places, bits, repetition and heat; what fits none is "many", and what was told by halves "unknown".
+Every kind is told from the others by places, bits, repetition and heat; what fits none is "many",
+and what was told by halves "unknown".
 """
 
 from __future__ import annotations
@@ -25,33 +26,61 @@ from acceptance.diagnosis.signature import GpuHeat, Signature
 from acceptance.diagnosis.vram_pattern import vram_signature
 
 _MEANS: Mapping[str, str] = {
-    "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every product after it proves nothing of the chip; "
+    "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every "
+    "product after it proves nothing of the chip; "
     "look at row remapping and ECC, and run the vram load",
-    "repeatable": "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no passing one: run again with another "
+    "repeatable": "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no "
+    "passing one: run again with another "
     "driver; if it stays, replace the card",
-    "unrepeatable": "a result that changes between two makings of it: unsteady power, clocks or heat, or memory that forgets: run longer",
-    "memory bit": "a cell of the memory that is stuck: ECC that is off or exhausted lets it through; replace the card",
-    "one bit once": "a transient in memory or datapath, of which one alone proves no defect of a part: run longer; if it comes back, "
+    "unrepeatable": (
+        "a result that changes between two makings of it: unsteady power, clocks or "
+        "heat, or "
+        "memory that forgets: run longer"
+    ),
+    "memory bit": (
+        "a cell of the memory that is stuck: ECC that is off or exhausted lets it "
+        "through; "
+        "replace the card"
+    ),
+    "one bit once": "a transient in memory or datapath, of which one alone proves no defect of a "
+    "part: run longer; if it comes back, "
     "compare places and bits",
-    "scattered bits": "single bits at ever other places: marginal memory, clock or supply; without overclocking and with other power "
+    "scattered bits": "single bits at ever other places: marginal memory, clock or supply; "
+    "without overclocking and with other power "
     "cables, run again",
-    "address line": "an address line of the memory, or what spreads addresses over its channels: words are stored or fetched elsewhere; "
+    "address line": "an address line of the memory, or what spreads addresses over its channels: "
+    "words are stored or fetched elsewhere; "
     "replace the card",
-    "datapath": "one unit of the chip, a lane or a line of a bus is wrong: replace the card if it is so without overclocking",
+    "datapath": (
+        "one unit of the chip, a lane or a line of a bus is wrong: replace the card if "
+        "it is so "
+        "without overclocking"
+    ),
     "not a number": "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
     "read back right": "what is stored is right and was read or compared wrong: the way from memory, or a cache",
-    "copies": "the link changes data on its way: reseat the card, leave the riser out, look at PCIe replays and AER or NVLink errors",
-    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not work: "
+    "copies": (
+        "the link changes data on its way: reseat the card, leave the riser out, look at "
+        "PCIe "
+        "replays and AER or NVLink errors"
+    ),
+    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not "
+    "work: "
     "a VM that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
-    "many": "no single place or bit explains it: look at power, heat and clocks first, then at memory with the vram load",
-    "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, then clocks; if it is cool by the sheet, "
+    "many": (
+        "no single place or bit explains it: look at power, heat and clocks first, then at "
+        "memory with the vram load"
+    ),
+    "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, "
+    "then clocks; if it is cool by the sheet, "
     "replace the card",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What wrong results look like: `kind` in a word or two, `sentence` with the evidence and what it usually means, on one line."""
+    """What wrong results look like: `kind` in a word or two, `sentence` with the evidence and
+    what it usually means, on one line.
+    """
 
     kind: str
     sentence: str
@@ -64,8 +93,9 @@ def diagnose(
 ) -> Diagnosis:
     """What the wrong results of one GPU and one format (or of its copies, or its memory) look like.
 
-    `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in their order. `right` is its heat at moments
-    when products were right (`right_moments`): without it nothing is laid to heat. Never raises: what a fact does not tell is named.
+    `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in
+    their order. `right` is its heat at moments when products were right (`right_moments`): without
+    it nothing is laid to heat. Never raises: what a fact does not tell is named.
     """
     if not facts:
         return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
@@ -83,7 +113,9 @@ def diagnose(
 
 
 def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
-    """Moments, in seconds since boot, at which products of these facts' format were right, spread evenly; none where unknown."""
+    """Moments, in seconds since boot, at which products of these facts' format were right,
+    spread evenly; none where unknown.
+    """
     rings = []
     for fact in facts:
         try:
@@ -144,7 +176,11 @@ def _references(wrong: Sequence[WrongReference]) -> Signature:
 
 def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
     first = wrong[0]
-    evidence = f"{first.shape} gave digest {first.expected} first and {first.got} later, {len(wrong)} times"
+    evidence = (
+        f"{first.shape} gave digest {first.expected} first and {first.got} later, "
+        f"{len(wrong)} "
+        "times"
+    )
     if rings:
         evidence += f"; {len(rings)} products were told wrong that were held against it"
     return Signature(
@@ -172,7 +208,9 @@ def _copies(wrong: Sequence[WrongCopy]) -> Signature:
 
 
 def _others(wrong: Sequence[Miscompare], of: type) -> str:
-    """What else was wrong beside what the diagnosis is of; inputs that changed are never beside anything."""
+    """What else was wrong beside what the diagnosis is of; inputs that changed
+    are never beside anything.
+    """
     words = {
         WrongProduct: "products",
         LapMismatch: "products of later laps",

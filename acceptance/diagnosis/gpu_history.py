@@ -1,7 +1,8 @@
 """The telemetry of one GPU over a run, reduced to the figures that are judged. Pure.
 
-In the first hour every sample is kept; after it a sample stands for some seconds (`span_s`) with mean, minimum and maximum. Each reduction
-says what it does with both. Values outside a sensor's range (`sensor_range`) are left out, and said: they were not measured.
+In the first hour every sample is kept; after it a sample stands for some seconds (`span_s`) with
+mean, minimum and maximum. Each reduction says what it does with both. Values outside a sensor's
+range (`sensor_range`) are left out, and said: they were not measured.
 """
 
 from __future__ import annotations
@@ -17,30 +18,37 @@ from acceptance.journal.packed_samples import Packer
 
 # A GPU in full use; between bursts and while it winds down it is not.
 BUSY = 0.9
-# A link is trained up when work begins: what it does in the first seconds of a stretch of full use is no fault.
+# A link is trained up when work begins: what it does in the first seconds of a stretch of full use
+# is no fault.
 SETTLE_S = 2.0
-# Use is the driver's own average over up to a second: that long it may tell of full use that is over, and of a link that is down again.
+# Use is the driver's own average over up to a second: that long it may tell of full use that is
+# over, and of a link that is down again.
 FALL_S = 1.0
 # Samples that are further apart than this say nothing of the time between them.
 GAP_S = 5.0
-# A reading that was there is silent when the last samples of all lack it for so long: taken five times a second, or once.
+# A reading that was there is silent when the last samples of all lack it for so long: taken five
+# times a second, or once.
 TAIL_S, SLOW_TAIL_S = 1.2, 2.5
 # A GPU is in use from this share of its time on; above and below it a load begins and ends.
 IN_USE = 0.5
-# How far from the begin or end of a load a lone sample of a slowdown lies at its edge: the driver's use is an average of up to a second.
+# How far from the begin or end of a load a lone sample of a slowdown lies at its edge: the driver's
+# use is an average of up to a second.
 EDGE_S = 1.5
-# What one sample may stand for at most, and how many of them at edges a run may show before they count like any other.
+# What one sample may stand for at most, and how many of them at edges a run may show before they
+# count like any other.
 LONE_S, MOST_LONE = 0.2, 3
 # What helps where something is not known.
 DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
 BURN_ADVICE = "run a profile with a burn, or a longer one (BURN=120)"
-# What a flag that was seen counts for at least: it was up for a moment, even in the last sample of all.
+# What a flag that was seen counts for at least: it was up for a moment, even in the last sample of
+# all.
 MOMENT_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it with their extremes.
+    """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it with
+    their extremes.
 
     A reading without extremes of its own was the same all the time.
     """
@@ -57,11 +65,17 @@ class HistoryPoint:
         return self.boot_s - self.span_s
 
     def least(self, name: str) -> float:
-        """The smallest value that is known of this point. Raises KeyError where the reading is absent."""
+        """The smallest value that is known of this point.
+
+        Raises KeyError where the reading is absent.
+        """
         return self.low[name] if self.low is not None and name in self.low else self.values[name]
 
     def most(self, name: str) -> float:
-        """The largest value that is known of this point. Raises KeyError where the reading is absent."""
+        """The largest value that is known of this point.
+
+        Raises KeyError where the reading is absent.
+        """
         return self.high[name] if self.high is not None and name in self.high else self.values[name]
 
     def busy(self) -> bool:
@@ -71,7 +85,9 @@ class HistoryPoint:
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """Samples of one reading that lay outside its sensor's range: how many, the least and the largest value, and the range."""
+    """Samples of one reading that lay outside its sensor's range: how many, the least and the
+    largest value, and the range.
+    """
 
     count: int
     least: float
@@ -84,7 +100,11 @@ class OutOfRange:
             f"{self.least:g}" if self.least == self.most else f"{self.least:g} to {self.most:g}"
         )
         samples = "1 sample" if self.count == 1 else f"{self.count} samples"
-        return f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such sensor can mean"
+        return (
+            f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such "
+            "sensor "
+            "can mean"
+        )
 
     def plus(self, value: float) -> OutOfRange:
         """With one sample more."""
@@ -95,7 +115,8 @@ class OutOfRange:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleTime:
-    """For how long a reason held the clocks back, in seconds, and the lone samples at the edge of a load that were not counted.
+    """For how long a reason held the clocks back, in seconds, and the lone samples at the edge of a
+    load that were not counted.
 
     `lone` holds their moments in seconds since boot.
     """
@@ -108,11 +129,12 @@ class ThrottleTime:
 class GpuHistory:
     """Every point of one GPU, in order.
 
-    `outside` holds the samples that were left out because no sensor can mean them, by reading; `to_the_end` says that the points go on
-    until now, so that a reading which the last of them lack has vanished.
+    `outside` holds the samples that were left out because no sensor can mean them, by reading;
+    `to_the_end` says that the points go on until now, so that a reading which the last of them lack
+    has vanished.
 
-    Reductions of a reading raise ValueError where it was never sampled, where it fell silent while others were sampled or vanished, and
-    where a sample of it is no finite number.
+    Reductions of a reading raise ValueError where it was never sampled, where it fell silent while
+    others were sampled or vanished, and where a sample of it is no finite number.
     """
 
     gpu: str
@@ -139,19 +161,28 @@ class GpuHistory:
             if name in point.values:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
-                text = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
+                text = (
+                    f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others "
+                    "were sampled"
+                )
                 raise ValueError(f"{text}: {DMESG_ADVICE}")
         silent_s, most_s = (
             self.points[-1].boot_s - seen,
             SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S,
         )
         if self.to_the_end and silent_s > most_s:
-            text = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
+            text = (
+                f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did "
+                "not "
+                "tell it any more"
+            )
             raise ValueError(f"{text}: {DMESG_ADVICE}")
         return found
 
     def vanished(self) -> dict[str, str]:
-        """Every reading that was there and fell silent or vanished, by its name, with the sentence that says so."""
+        """Every reading that was there and fell silent or vanished, by its name, with the
+        sentence that says so.
+        """
         found = {}
         for name in sorted({name for point in self.points for name in point.values}):
             try:
@@ -177,10 +208,12 @@ class GpuHistory:
         return min(point.least(name) for point in self._points(name))
 
     def growth(self, name: str) -> float:
-        """Last value of a counter less its first. Raises ValueError for one sample alone, and for a counter that fell: it was reset.
+        """Last value of a counter less its first.
 
-        Within the time that a point stands for a counter begins at its least and ends at its most, unless it fell; then its least lies
-        below what it was before.
+        Raises ValueError for one sample alone, and for a counter that fell: it was reset.
+
+        Within the time that a point stands for a counter begins at its least and ends at its most,
+        unless it fell; then its least lies below what it was before.
         """
         found = self._points(name)
         if len(found) < 2:
@@ -194,8 +227,8 @@ class GpuHistory:
     def seconds(self, flag: str) -> float:
         """For how long a flag (0 or 1) was up, each seen for a moment at least.
 
-        A sample holds until the next one begins, GAP_S at most. Of a point that stands for a span its share counts, and the time until
-        the next one like that of a sample that is up as often.
+        A sample holds until the next one begins, GAP_S at most. Of a point that stands for a span
+        its share counts, and the time until the next one like that of a sample that is up as often.
         """
         found = self._points(flag)
         total = 0.0
@@ -207,11 +240,13 @@ class GpuHistory:
         return total
 
     def held_back(self, flag: str, counter: str | None = None) -> ThrottleTime:
-        """For how long a reason held the clocks back: by its samples, or by the driver's own sum where that is more.
+        """For how long a reason held the clocks back: by its samples, or by the driver's own sum
+        where that is more.
 
-        A lone sample within EDGE_S of the begin or end of a load is not counted, nor what the driver's sum grew by meanwhile, nor a
-        growth of at most LONE_S there that no sample shows: such ticks are seen on healthy cards (DCGM's issue 242, "violations
-        totaling 0.0 seconds"). More than MOST_LONE of them in a run count like any other.
+        A lone sample within EDGE_S of the begin or end of a load is not counted, nor what the
+        driver's sum grew by meanwhile, nor a growth of at most LONE_S there that no sample shows:
+        such ticks are seen on healthy cards (DCGM's issue 242, "violations totaling 0.0 seconds").
+        More than MOST_LONE of them in a run count like any other.
         """
         edges = self._edges()
         found = self._points(flag)
@@ -260,13 +295,16 @@ class GpuHistory:
         ]
 
     def moments(self, flag: str) -> tuple[tuple[float, float], ...]:
-        """When a flag was seen up, as times from and to, in seconds since boot: within each it was up at least once."""
+        """When a flag was seen up, as times from and to, in seconds since boot: within each it
+        was up at least once.
+        """
         return tuple(
             (point.began_s, point.boot_s) for point in self._points(flag) if point.most(flag) > 0.0
         )
 
     def under_load(self, name: str) -> float:
-        """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S still.
+        """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S
+        still.
 
         Raises ValueError where it never was: then nothing is known of the reading under load.
         """
@@ -298,7 +336,10 @@ class GpuHistory:
             yield stretch
 
     def longest_gap(self, begin_s: float, end_s: float) -> float:
-        """The longest time between two moments of which no sample tells, in seconds. What lies between samples of one span is not seen."""
+        """The longest time between two moments of which no sample tells, in seconds.
+
+        What lies between samples of one span is not seen.
+        """
         told_until, longest = begin_s, 0.0
         for point in self.points:
             longest = max(longest, min(point.began_s, end_s) - told_until)
@@ -306,7 +347,10 @@ class GpuHistory:
         return max(longest, end_s - told_until)
 
     def period(self) -> float:
-        """The usual time from one sample to the next while every sample was kept, in seconds. Raises ValueError for fewer than two."""
+        """The usual time from one sample to the next while every sample was kept, in seconds.
+
+        Raises ValueError for fewer than two.
+        """
         stamps = [point.boot_s for point in self.points if not point.span_s]
         steps = sorted(after - before for before, after in pairwise(stamps))
         if not steps:
@@ -314,7 +358,9 @@ class GpuHistory:
         return steps[len(steps) // 2]
 
     def slow_step(self, begin_s: float, end_s: float) -> float | None:
-        """The time in seconds that 95 of 100 steps between two moments keep to, while every sample was kept; None for no step at all."""
+        """The time in seconds that 95 of 100 steps between two moments keep to, while every
+        sample was kept; None for no step at all.
+        """
         stamps = [
             point.boot_s
             for point in self.points
@@ -411,7 +457,9 @@ def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
 def running_at(
     moments: Sequence[tuple[float, float]], spans: Sequence[tuple[str, float, float]]
 ) -> tuple[str, ...]:
-    """The checks that were running within any of these times (from, to), of spans (check, begin, end), each once; seconds since boot."""
+    """The checks that were running within any of these times (from, to), of spans (check, begin,
+    end), each once; seconds since boot.
+    """
     names = [
         check
         for check, begin, end in spans

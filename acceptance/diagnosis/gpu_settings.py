@@ -1,6 +1,7 @@
 """Changes of a GPU's settings during a run: power limit, clocks, ECC, MIG. Pure.
 
-Figures of a GPU whose settings changed in the middle belong to two machines. What was so from the start is only worth a note.
+Figures of a GPU whose settings changed in the middle belong to two machines. What was so from the
+start is only worth a note.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ PERIOD_S = 0.2  # what one sample stands for
 
 
 def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[str, ...]:
-    """Every setting that changed during the run, a sentence each; `spans` are (check, begin, end) in seconds since boot."""
+    """Every setting that changed during the run, a sentence each; `spans` are (check, begin,
+    end) in seconds since boot.
+    """
     return tuple(_changes(history, spans))
 
 
@@ -53,7 +56,10 @@ def _changes(history: GpuHistory, spans: NamedSpans) -> Iterator[str]:
             others = [value for value in (point.least(name), point.most(name)) if value != was]
             if others:
                 old, new = _value(name, form, was), _value(name, form, others[0])
-                yield f"{history.gpu}: {words} changed from {old} to {new} {_moment(history, point, spans)}"
+                yield (
+                    f"{history.gpu}: {words} changed from {old} to {new} "
+                    f"{_moment(history, point, spans)}"
+                )
                 break
     for flag, words in _HELD.items():
         since = _held_since(history, flag)
@@ -72,7 +78,9 @@ def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
-    """The first point from which a reason held the clocks of the GPU in use for MIN_POINTS points; None where none did."""
+    """The first point from which a reason held the clocks of the GPU in use for MIN_POINTS
+    points; None where none did.
+    """
     held: list[HistoryPoint] = []
     for point in _points_in_use(history, flag):
         held = [*held, point] if point.most(flag) > 0.0 else []
@@ -82,9 +90,11 @@ def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
 
 
 def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
-    """Whether a reason that holds the clocks since a point may have held them from the first use of the GPU on.
+    """Whether a reason that holds the clocks since a point may have held them from the first use of
+    the GPU on.
 
-    A card whose application clock is below its highest clock is held by it in every light load, and that is how it was sold.
+    A card whose application clock is below its highest clock is held by it in every light load, and
+    that is how it was sold.
     """
     offered = history.offers(_APPLICATION) and history.offers(_CLOCK)
     if offered and history.maximum(_APPLICATION) < history.maximum(_CLOCK):

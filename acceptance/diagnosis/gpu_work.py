@@ -1,6 +1,7 @@
 """Proof that a GPU was busy and its power was measured while a check loaded it. Pure.
 
-A tool's text proves nothing of a GPU that did nothing: what NVML samples beside it must show the load, by use, power or energy.
+A tool's text proves nothing of a GPU that did nothing: what NVML samples beside it must show the
+load, by use, power or energy.
 """
 
 from __future__ import annotations
@@ -15,24 +16,35 @@ from acceptance.diagnosis.time_weight import with_durations
 
 # A check that loads its GPUs for less is too short for samples that are averages of up to a second.
 HEATS_S = 5.0
-# Of the time of its load, for how much a GPU must be seen at work. Healthy H200 showed 1.02 to 1.37 of it in nine recorded runs.
+# Of the time of its load, for how much a GPU must be seen at work. Healthy H200 showed 1.02 to 1.37
+# of it in nine recorded runs.
 WORK_SHARE = 0.8
-# Power at work, as a share of the card's limit. Idle with a context cards take up to 0.40 (T4: 28 of 70 W), at work 0.6 and more.
+# Power at work, as a share of the card's limit. Idle with a context cards take up to 0.40 (T4: 28
+# of 70 W), at work 0.6 and more.
 POWER_SHARE = 0.5
 ENERGY_STEP_S = 1.0  # energy counters go on in steps of up to a tenth of a second
-# Power and the energy counter come from one sensor; over ten seconds and more they agreed within 0.02 on H200, and the sampled power
-# is an average of up to a second (nvml.h), which shifts its beginning and its end.
+# Power and the energy counter come from one sensor; over ten seconds and more they agreed within
+# 0.02 on H200, and the sampled power is an average of up to a second (nvml.h), which shifts its
+# beginning and its end.
 AGREE_SHARE, AGREE_J = 0.15, 50.0
-STILL_S = 10.0  # a power that is the very same for so long under load is not being measured: on H200 it never was for 0.5 s
-IDLE_POWER_SHARE = 0.2  # no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a context 0.18
-# Idle: RTX 4090 0.07, RTX 3090 Ti 0.10, A100 0.15, H200 0.17. A hardware brake divides the clock by two or by four (nvml.h).
+# a power that is the very same for so long under load is not being measured: on H200 it never was
+# for 0.5 s
+STILL_S = 10.0
+# no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a
+# context 0.18
+IDLE_POWER_SHARE = 0.2
+# Idle: RTX 4090 0.07, RTX 3090 Ti 0.10, A100 0.15, H200 0.17. A hardware brake divides the clock by
+# two or by four (nvml.h).
 IDLE_CLOCK_SHARE = 0.2
 _GAP_S = 1.0  # samples that are further apart say nothing of the time between them
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """For how many seconds a GPU was seen at work between two moments; None for what was not told. `words` says it all."""
+    """For how many seconds a GPU was seen at work between two moments; None for what was not told.
+
+    `words` says it all.
+    """
 
     use_s: float | None
     power_s: float | None
@@ -80,21 +92,27 @@ def _power_words(
 
 
 def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> str | None:
-    """Why a GPU is not shown to have worked for the time of a load within a check; None where it is.
+    """Why a GPU is not shown to have worked for the time of a load within a check; None where it
+    is.
 
-    `begin_s` and `end_s` are the check's, in seconds since boot, `load_s` the seconds for which its load keeps the GPU at work.
+    `begin_s` and `end_s` are the check's, in seconds since boot, `load_s` the seconds for which its
+    load keeps the GPU at work.
     """
     found = work(history, begin_s, end_s)
     if found.seconds >= WORK_SHARE * load_s:
         return None
-    return f"{history.gpu} was to work for {load_s:g} s and was seen at work for {found.seconds:.1f} s ({found.words})"
+    return (
+        f"{history.gpu} was to work for {load_s:g} s and was seen at work for "
+        f"{found.seconds:.1f} s ({found.words})"
+    )
 
 
 def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> str | None:
-    """Why the power of a GPU was not measured within the spans of the loads (begin and end in seconds since boot); None where it was.
+    """Why the power of a GPU was not measured within the spans of the loads (begin and end in
+    seconds since boot); None where it was.
 
-    It was not where it never changed over STILL_S of load, where it says of a GPU in full use that it idles, and where it disagrees with
-    the card's own energy counter.
+    It was not where it never changed over STILL_S of load, where it says of a GPU in full use that
+    it idles, and where it disagrees with the card's own energy counter.
     """
     for begin_s, end_s in spans:
         points = [
@@ -111,9 +129,11 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
 def idle_clock(
     history: GpuHistory, span: tuple[float, float], highest_mhz: float | None
 ) -> str | None:
-    """Why the clock of a GPU was not measured within a span of load: in full use it stood no higher than an idle card's.
+    """Why the clock of a GPU was not measured within a span of load: in full use it stood no higher
+    than an idle card's.
 
-    `highest_mhz` is the card's highest SM clock; without it, and where clock or use are not told, nothing is said.
+    `highest_mhz` is the card's highest SM clock; without it, and where clock or use are not told,
+    nothing is said.
     """
     points = [
         point
@@ -130,7 +150,9 @@ def idle_clock(
 
 
 def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
-    """That the power did not change for STILL_S while the GPU was in use (or while nobody tells its use)."""
+    """That the power did not change for STILL_S while the GPU was in use (or
+    while nobody tells its use).
+    """
     since: HistoryPoint | None = None
     for point in points:
         power_w = point.values["power_w"]
@@ -179,7 +201,10 @@ def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
         return None
     seconds = measured[-1].boot_s - measured[0].boot_s
     sampled, counted = sampled_j / seconds, counted_j / seconds
-    return f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter makes {counted:.0f} W"
+    return (
+        f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter "
+        f"makes {counted:.0f} W"
+    )
 
 
 def _points_between(
@@ -214,7 +239,9 @@ def _use_s(points: Sequence[HistoryPoint]) -> float | None:
 
 
 def _share_in_use(point: HistoryPoint) -> float:
-    """The share of a point's time in which the GPU was in use; one whose driver calls it idle was not."""
+    """The share of a point's time in which the GPU was in use; one whose driver
+    calls it idle was not.
+    """
     if point.values.get(IDLE, 0.0) >= IN_USE:
         return 0.0
     if point.span_s:

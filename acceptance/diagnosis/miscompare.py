@@ -79,7 +79,9 @@ _DESCRIPTION = ("stride", "span", "xor_or", "xor_and", "bits", "first")
 
 @dataclass(frozen=True, slots=True)
 class WrongElement:
-    """One wrong element or word: where it lies in the tested memory (bytes), and its bits as they were due, as they came, and their XOR."""
+    """One wrong element or word: where it lies in the tested memory (bytes), and its bits as
+    they were due, as they came, and their XOR.
+    """
 
     address: int
     index: tuple[int, ...]
@@ -90,11 +92,13 @@ class WrongElement:
 
 @dataclass(frozen=True, slots=True)
 class WrongProduct:
-    """One product of which elements differ from what all of them must be; `made_s` and `found_s` are seconds since boot.
+    """One product of which elements differ from what all of them must be; `made_s` and `found_s`
+    are seconds since boot.
 
-    `stride` is the usual distance of its wrong elements in elements, `width` the bits of one, `bits` how often each bit differs among the
-    first of them, `columns` the length of a row of the result where its shape tells it. One that was right when it was read again is not
-    `described`: it has no places and no bits.
+    `stride` is the usual distance of its wrong elements in elements, `width` the bits of one,
+    `bits` how often each bit differs among the first of them, `columns` the length of a row of the
+    result where its shape tells it. One that was right when it was read again is not `described`:
+    it has no places and no bits.
     """
 
     iteration: int
@@ -141,7 +145,9 @@ class LapMismatch:
 
 @dataclass(frozen=True, slots=True)
 class WrongReference:
-    """A first product that is not what float64 or whole numbers give; `check` is "normal" or "whole"."""
+    """A first product that is not what float64 or whole numbers give; `check`
+    is "normal" or "whole".
+    """
 
     check: str
     shape: str
@@ -169,7 +175,9 @@ class WrongCopy:
 
 @dataclass(frozen=True, slots=True)
 class WrongMemory:
-    """Words that the test of the memory found wrong in one pass; `address_bits` are the address lines where it could tell them."""
+    """Words that the test of the memory found wrong in one pass; `address_bits` are the address
+    lines where it could tell them.
+    """
 
     pattern: str
     number: int
@@ -186,7 +194,10 @@ Miscompare = WrongProduct | ChangedInputs | LapMismatch | WrongReference | Wrong
 
 
 def read(fact: Mapping[str, Any]) -> Miscompare:
-    """One wrong result. Raises MiscompareError where it is of no known kind, or has not all that its kind must have."""
+    """One wrong result.
+
+    Raises MiscompareError where it is of no known kind, or has not all that its kind must have.
+    """
     check = text(fact, "check")
     if check == "ring":
         return _ring(fact)
@@ -211,7 +222,9 @@ def read(fact: Mapping[str, Any]) -> Miscompare:
 
 
 def _place(fact: Mapping[str, Any]) -> str:
-    """Where the first of its wrong elements, rows or words is, and what stood there for what; empty where none is listed."""
+    """Where the first of its wrong elements, rows or words is, and what stood there for what;
+    empty where none is listed.
+    """
     listed = listed_in(fact, "first")
     if not listed:
         return ""
@@ -284,7 +297,9 @@ def _vram(fact: Mapping[str, Any]) -> WrongMemory:
 
 
 def _columns(shape: str, of: int) -> int | None:
-    """The length of a row of a result of this shape (rows x columns x depth); None where the shape does not say it."""
+    """The length of a row of a result of this shape (rows x columns x depth); None where the
+    shape does not say it.
+    """
     sides = shape.split("x")
     if (
         len(sides) == 3

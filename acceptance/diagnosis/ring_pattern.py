@@ -1,7 +1,11 @@
-"""What wrong products look like together: the same cell, the same elements, a stride, low bits, heat. Pure.
+"""What wrong products look like together: the same cell, the same elements, a stride, low bits,
+heat.
 
-Each product is looked at by itself first; then all of them for what comes again: in the same place of memory whatever was there (a cell),
-in the same elements wherever they lay (the chip), only when hot (cooling).
+Pure.
+
+Each product is looked at by itself first; then all of them for what comes again: in the same place
+of memory whatever was there (a cell), in the same elements wherever they lay (the chip), only when
+hot (cooling).
 """
 
 from __future__ import annotations
@@ -23,7 +27,8 @@ from acceptance.diagnosis.signature import (
 
 FEW_BITS = 2  # a stuck cell shows one bit, now and then two beside each other
 MANY = 8  # elements from which on a distance of a power of two says something
-LOW_SHARE = 0.7  # of all differing bits in the lowest quarter: off by a unit sets half as many of each next bit
+# of all differing bits in the lowest quarter: off by a unit sets half as many of each next bit
+LOW_SHARE = 0.7
 LEAST_HOT = 3  # wrong products that heat may be laid to, and cooler right ones that it takes
 COOLER_C = 3.0  # what a sensor rounds and lags must not make a difference
 BY_CHANCE = 0.05
@@ -33,7 +38,9 @@ Known = Sequence[tuple[WrongProduct, GpuHeat | None]]
 
 
 def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
-    """The looks of wrong products of one format, in any number; `right` is the heat of products of this format that were right."""
+    """The looks of wrong products of one format, in any number; `right` is the heat of products
+    of this format that were right.
+    """
     rings = [one for one, _ in known]
     kind, words = _kind(rings)
     lasting = ("memory bit", "repeatable", "address line", "one bit once")
@@ -42,7 +49,10 @@ def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
         cooler = sum(
             one.temperature_c is not None and one.temperature_c < threshold_c for one in right
         )
-        text = f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} right products looked at were cooler"
+        text = (
+            f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} "
+            "right products looked at were cooler"
+        )
         kind, words = "thermal", f"{text}; by itself: {words[:1].lower()}{words[1:]}"
     return Signature(kind, words, evidence(known), WrongProduct)
 
@@ -67,7 +77,9 @@ def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
 
 
 def _cell(rings: Sequence[WrongProduct]) -> str | None:
-    """The same address and the same bit in several products, whatever lay there; None where most products show none such."""
+    """The same address and the same bit in several products, whatever lay there; None where most
+    products show none such.
+    """
     cells: Counter[tuple[int, int]] = Counter()
     own = []
     for one in rings:
@@ -80,11 +92,16 @@ def _cell(rings: Sequence[WrongProduct]) -> str | None:
         return None
     address, bit = min(again, key=lambda cell: (-cells[cell], cell))
     more = f", and {len(again) - 1} more such cells" if len(again) > 1 else ""
-    return f"The same bit at the same address in {cells[address, bit]} of {len(rings)} products (byte {address:#x}, bit {bit}{more})"
+    return (
+        f"The same bit at the same address in {cells[address, bit]} of {len(rings)} products "
+        f"(byte {address:#x}, bit {bit}{more})"
+    )
 
 
 def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
-    """The same elements with the same bits in every product, in more than one place of memory: the chip and not a cell."""
+    """The same elements with the same bits in every product, in more than one place of memory:
+    the chip and not a cell.
+    """
     looks = {
         (
             one.elements,
@@ -101,12 +118,18 @@ def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
     if numbers[-1] - numbers[0] == len(numbers) - 1:
         return (
             "repeatable",
-            f"The same elements with the same bits in each of {len(rings)} products one after the other",
+            (
+                f"The same elements with the same bits in each of {len(rings)} products one "
+                "after the other"
+            ),
         )
     among = numbers[-1] - numbers[0] + 1
     return (
         "datapath",
-        f"The same elements with the same bits in {len(rings)} of {among} products: always the same unit of the chip",
+        (
+            f"The same elements with the same bits in {len(rings)} of {among} products: always "
+            "the same unit of the chip"
+        ),
     )
 
 
@@ -125,7 +148,10 @@ def _single(product: WrongProduct) -> tuple[str, str]:
         line = (pair[0] ^ pair[1]).bit_length() - 1
         return (
             "address line",
-            f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address bit {line}",
+            (
+                f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address "
+                f"bit {line}"
+            ),
         )
     return _regular(product) or ("many", _irregular(product))
 
@@ -145,7 +171,10 @@ def _regular(product: WrongProduct) -> tuple[str, str] | None:
     if stride is not None and stride == product.columns:
         return (
             "datapath",
-            f"A whole column ({every}): one value of the second operand was read or passed on wrong",
+            (
+                f"A whole column ({every}): one value of the second operand was read or passed "
+                "on wrong"
+            ),
         )
     if stride is not None and not power_of_two(stride):
         return "datapath", f"A regular distance that is no power of two: {every}"
@@ -160,7 +189,11 @@ def _irregular(product: WrongProduct) -> str:
     if product.elements == 1:
         return "One element with several wrong bits"
     if product.stride == 1:
-        return "Elements beside each other: a part of the product that one multiprocessor made, or a block of memory"
+        return (
+            "Elements beside each other: a part of the product that one multiprocessor made, "
+            "or "
+            "a block of memory"
+        )
     return "Elements without a regular distance and with many bits wrong"
 
 
@@ -170,7 +203,9 @@ def _low(product: WrongProduct) -> bool:
 
 
 def _units(product: WrongProduct) -> str:
-    """How far off the elements are that are listed, in units of the last place: their bits read as whole numbers."""
+    """How far off the elements are that are listed, in units of the last place: their bits read
+    as whole numbers.
+    """
     off = [abs(wrong.got - wrong.expected) for wrong in product.first]
     most = max(off)
     return f"off by {'one unit' if most == 1 else f'up to {most} units'} in the last place"
@@ -183,9 +218,11 @@ def _ordinal(number: int) -> str:
 
 
 def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
-    """The temperature in degC above which alone products were wrong; None where heat does not tell wrong ones from right ones.
+    """The temperature in degC above which alone products were wrong; None where heat does not tell
+    wrong ones from right ones.
 
-    All wrong ones must be hot, cooler right ones known, and so many right ones cool that all wrong ones are hot by chance once in twenty.
+    All wrong ones must be hot, cooler right ones known, and so many right ones cool that all wrong
+    ones are hot by chance once in twenty.
     """
     wrong = [
         own.temperature_c for _, own in known if own is not None and own.temperature_c is not None
@@ -213,7 +250,8 @@ def evidence(known: Known) -> str:
         for one in rings:
             either |= one.xor_or
         parts.append(
-            f"first at byte {place.address:#x} (element {list(place.index)}: {place.got:x} for {place.expected:x})"
+            f"first at byte {place.address:#x} (element {list(place.index)}: {place.got:x} "
+            f"for {place.expected:x})"
         )
         strides = {one.stride for one in rings if one.described}
         if len(strides) == 1 and first.stride is not None:
@@ -222,7 +260,8 @@ def evidence(known: Known) -> str:
     numbers = sorted({one.iteration for one in rings})
     listed = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")
     parts.append(
-        f"iteration {listed} (lap {first.lap}), made {extent((one.made_s for one in rings), 's after boot')}"
+        f"iteration {listed} (lap {first.lap}), made "
+        f"{extent((one.made_s for one in rings), 's after boot')}"
     )
     heat = [own for _, own in known if own is not None]
     sentences = [
@@ -235,10 +274,12 @@ def evidence(known: Known) -> str:
 
 
 def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:
-    """Moments at which products between these wrong ones were made, MOMENTS at most, spread evenly over those products.
+    """Moments at which products between these wrong ones were made, MOMENTS at most, spread evenly
+    over those products.
 
-    Only within a lap, where products of a format follow each other, and in the first lap back to its first product: there alone the
-    moment of a product is known from its number. A load tells of its first wrong products only, so nothing is said of what comes after.
+    Only within a lap, where products of a format follow each other, and in the first lap back to
+    its first product: there alone the moment of a product is known from its number. A load tells of
+    its first wrong products only, so nothing is said of what comes after.
     """
     found: list[
         tuple[float, int, float]

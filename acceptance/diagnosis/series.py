@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the order they were taken.
+    """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the
+    order they were taken.
 
-    Reductions raise ValueError on an empty series, because nothing measured is not zero, and on a value that is no finite number.
+    Reductions raise ValueError on an empty series, because nothing measured is not zero, and on a
+    value that is no finite number.
     """
 
     name: str
@@ -42,12 +44,16 @@ class Series:
         return statistics.median(self._values())
 
     def growth(self) -> float:
-        """Last value less the first, for counters that only grow. Raises ValueError for one sample alone, and for a counter that fell."""
+        """Last value less the first, for counters that only grow.
+
+        Raises ValueError for one sample alone, and for a counter that fell.
+        """
         values = self._values()
         if len(values) < 2:
             raise ValueError(f"{self.name} on {self.component} has one sample: growth needs two")
         if values != sorted(values):
             raise ValueError(
-                f"{self.name} on {self.component} fell: the counter was reset, so its growth is not known"
+                f"{self.name} on {self.component} fell: the counter was reset, so its growth "
+                "is not known"
             )
         return values[-1] - values[0]

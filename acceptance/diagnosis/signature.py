@@ -12,7 +12,9 @@ from acceptance.diagnosis.miscompare import WrongElement
 
 @dataclass(frozen=True, slots=True)
 class GpuHeat:
-    """A GPU at one moment: its temperature in degC and the clock of its multiprocessors in MHz; None for what was not read."""
+    """A GPU at one moment: its temperature in degC and the clock of its multiprocessors in MHz;
+    None for what was not read.
+    """
 
     temperature_c: float | None
     clock_mhz: float | None = None
@@ -20,7 +22,9 @@ class GpuHeat:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kind of wrong result, what it looks like in words, the evidence in numbers, and the kind of facts that it is told of."""
+    """A kind of wrong result, what it looks like in words, the evidence in numbers, and the kind
+    of facts that it is told of.
+    """
 
     kind: str
     words: str
@@ -59,7 +63,9 @@ def _ranges(numbers: Sequence[int]) -> Iterable[str]:
 
 
 def extent(values: Iterable[float], unit: str) -> str | None:
-    """The least and the largest of some values with their unit, as one number where they are equal; None of none."""
+    """The least and the largest of some values with their unit, as one number where they are
+    equal; None of none.
+    """
     found = sorted(values)
     if not found:
         return None
@@ -68,9 +74,13 @@ def extent(values: Iterable[float], unit: str) -> str | None:
 
 
 def swapped_addresses(elements: Sequence[WrongElement]) -> tuple[int, int] | None:
-    """Two addresses of which one holds what the other must: the sign of words stored or fetched elsewhere. None where nothing proves it.
+    """Two addresses of which one holds what the other must: the sign of words stored or fetched
+    elsewhere.
 
-    It takes two such words whose addresses differ in the same one bit, among words that were all to be different: else it is chance.
+    None where nothing proves it.
+
+    It takes two such words whose addresses differ in the same one bit, among words that were all to
+    be different: else it is chance.
     """
     due = {one.expected: one.address for one in elements}
     if len(due) != len(elements):

@@ -1,8 +1,9 @@
 """Thermal steady state of a burning GPU: when temperature and clocks settled, and how much clock
 was left. Pure.
 
-A burn is the time within a check from the first moment in which the GPU was in full use to the last: what a load does before (making
-its operands, say) heats nothing. Heat and clocks are judged by it alone only where no laps are known (see `laps`): the load died.
+A burn is the time within a check from the first moment in which the GPU was in full use to the
+last: what a load does before (making its operands, say) heats nothing. Heat and clocks are judged
+by it alone only where no laps are known (see `laps`): the load died.
 """
 
 from __future__ import annotations
@@ -36,9 +37,17 @@ _CAUSES = {
     clock_reasons.SW_THERMAL: "too little cooling (fan, dust, paste or pads, airflow of this slot)",
     clock_reasons.POWER_BRAKE: "the power supply or a cable told the card to hold back",
     clock_reasons.HW_SLOWDOWN: "heat, or the power supply told the card to hold back",
-    clock_reasons.POWER_CAP: "its power limit, which less heat makes go further (compare `nvidia-smi -q -d POWER` with its equals)",
+    clock_reasons.POWER_CAP: (
+        "its power limit, which less heat makes go further (compare "
+        "`nvidia-smi -q -d POWER` "
+        "with its equals)"
+    ),
 }
-_NO_REASON = "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a load that was held up"
+_NO_REASON = (
+    "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a load "
+    "that was "
+    "held up"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,8 @@ class SettleTime:
 
 @dataclass(frozen=True, slots=True)
 class BurnTelemetry:
-    """What was sampled of one GPU from the first to the last moment of full use within a check; times are seconds since boot.
+    """What was sampled of one GPU from the first to the last moment of full use within a check;
+    times are seconds since boot.
 
     Figures raise ValueError where a reading was never sampled, fell silent, or is no finite number.
     """
@@ -62,7 +72,10 @@ class BurnTelemetry:
 
     @classmethod
     def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> BurnTelemetry:
-        """The burn within a check's time. Raises ValueError where the GPU was never in full use in it."""
+        """The burn within a check's time.
+
+        Raises ValueError where the GPU was never in full use in it.
+        """
         busy = [
             point
             for point in history.points
@@ -93,9 +106,11 @@ class BurnTelemetry:
         )
 
     def settle_time(self) -> SettleTime:
-        """From the beginning until the temperature stays within 2 degC of its mean over the last tenth (10 s at least).
+        """From the beginning until the temperature stays within 2 degC of its mean over the last
+        tenth (10 s at least).
 
-        One that moves out of that within the last tenth itself has not settled: then it is the whole burn, and the note says what it does.
+        One that moves out of that within the last tenth itself has not settled: then it is the
+        whole burn, and the note says what it does.
         """
         points = self.history.points_with("temperature_c")
         last_s = self._last_s()
@@ -135,7 +150,9 @@ class BurnTelemetry:
         return f", {margin_c:.0f} degC below its limit"
 
     def clock_kept(self) -> tuple[float, str]:
-        """The median clock of the last quarter over that of the first minute (a quarter at most), in full use; and both in words."""
+        """The median clock of the last quarter over that of the first minute (a quarter at
+        most), in full use; and both in words.
+        """
         first = self._busy(
             "sm_clock_mhz", self.begin_s, self.begin_s + min(FIRST_S, self.seconds / 4)
         )
@@ -152,7 +169,9 @@ class BurnTelemetry:
         return self._mean("temperature_c", self.end_s - self.seconds / 4, self.end_s)
 
     def causes(self) -> str:
-        """What is likely to hold the clock back, most likely first, by the reasons that were up in the last quarter."""
+        """What is likely to hold the clock back, most likely first, by the reasons that were up
+        in the last quarter.
+        """
         since = self.end_s - self.seconds / 4
         return (
             "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s)))
@@ -160,7 +179,9 @@ class BurnTelemetry:
         )
 
     def rows(self) -> tuple[tuple[float | str, ...], ...]:
-        """A row for each stretch of the burn in the order of COLUMNS, ROWS at most: means, and what held the clocks back in it."""
+        """A row for each stretch of the burn in the order of COLUMNS, ROWS at most: means, and
+        what held the clocks back in it.
+        """
         step_s = max(ROW_S, self.seconds / ROWS)
         count = min(ROWS, max(1, math.ceil(self.seconds / step_s - 1e-6)))
         found = []
@@ -212,9 +233,11 @@ class BurnTelemetry:
 def growth_around(
     history: GpuHistory, counter: str, begin_s: float, end_s: float
 ) -> tuple[float | None, float, float | None]:
-    """How much a counter grew before, within and after some time; None where there were not two samples to tell by.
+    """How much a counter grew before, within and after some time; None where there were not two
+    samples to tell by.
 
-    What grew between the samples around the time's begin or end counts as within. Raises ValueError where that is not known.
+    What grew between the samples around the time's begin or end counts as within. Raises ValueError
+    where that is not known.
     """
     having = [place for place, point in enumerate(history.points) if counter in point.values]
     if not having:

@@ -12,7 +12,9 @@ Shares = list[tuple[float, float]]  # values, each with the seconds for which it
 
 
 def with_durations(points: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint, float]]:
-    """Points, each with the seconds for which it stands: its span, or the time until the next one, GAP_S at most."""
+    """Points, each with the seconds for which it stands: its span, or the time until the next
+    one, GAP_S at most.
+    """
     found = []
     for point, following in zip_longest(points, points[1:]):
         after_s = min(GAP_S, following.began_s - point.boot_s) if following is not None else 0.0

@@ -24,8 +24,10 @@ def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
     patterns = ", ".join(dict.fromkeys(one.pattern for one in wrong))
     words_wrong = sum(one.words for one in wrong)
     evidence = (
-        f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), first at byte {place.address:#x} "
-        f"({place.got:x} for {place.expected:x}), {bits_text(either, WORD_BITS)}, found {first.found_s:.0f} s after boot"
+        f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), "
+        f"first at byte {place.address:#x} "
+        f"({place.got:x} for {place.expected:x}), {bits_text(either, WORD_BITS)}, found "
+        f"{first.found_s:.0f} s after boot"
     )
     return Signature(kind, words, evidence, WrongMemory)
 
@@ -44,7 +46,10 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
     if len(positions(either)) == 1:
         return (
             "many",
-            f"Always bit {positions(either)[0]}, at many addresses: a data line of the memory, or its channel",
+            (
+                f"Always bit {positions(either)[0]}, at many addresses: a data line of the "
+                "memory, or its channel"
+            ),
         )
     return "many", "Many words with different bits"
 
@@ -52,8 +57,8 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
 def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
     """Words that lie where others belong, by what the load says or by the words themselves.
 
-    Where every word is its own number a data line that is wrong looks the same; where words are random it cannot. So what random words
-    show must agree.
+    Where every word is its own number a data line that is wrong looks the same; where words are
+    random it cannot. So what random words show must agree.
     """
     bits = [one.address_bits or _lines(one) for one in wrong]
     if any(not lines for one, lines in zip(wrong, bits, strict=True) if RANDOM in one.pattern):
@@ -61,7 +66,10 @@ def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
     lines = sorted({line for own in bits for line in own})
     if not lines:
         return None
-    return f"Words lie where others belong: the places differ in address bit{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    return (
+        "Words lie where others belong: the places differ in address "
+        f"bit{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    )
 
 
 def _lines(wrong: WrongMemory) -> tuple[int, ...]:
@@ -70,7 +78,9 @@ def _lines(wrong: WrongMemory) -> tuple[int, ...]:
 
 
 def _cell(found: Sequence[WrongMemory]) -> str | None:
-    """The same bit of the same word in several passes, and nothing else in half of them at least."""
+    """The same bit of the same word in several passes, and nothing else in half
+    of them at least.
+    """
     cells: Counter[tuple[int, int]] = Counter()
     own = []
     for one in found:
@@ -82,4 +92,8 @@ def _cell(found: Sequence[WrongMemory]) -> str | None:
         return None
     address, bit = min(again, key=lambda cell: (-cells[cell], cell))
     more = f", and {len(again) - 1} more such cells" if len(again) > 1 else ""
-    return f"The same bit at the same address in {cells[address, bit]} of {len(found)} passes (byte {address:#x}, bit {bit}{more})"
+    return (
+        f"The same bit at the same address in {cells[address, bit]} of {len(found)} passes "
+        "(byte "
+        f"{address:#x}, bit {bit}{more})"
+    )

@@ -19,11 +19,13 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class Architecture(Strict, frozen=True):
-    """`[[architecture]]`: all cards of one compute capability, or those among them whose name holds the word `brand`.
+    """`[[architecture]]`: all cards of one compute capability, or those among them whose name holds
+    the word `brand`.
 
-    `cores` are the CUDA cores of one multiprocessor, `operations` what it does in one clock, by format. `short`, `sustained` and `copy`
-    are the shares of the peak that a sound card reaches at least: products of matrices from cool and hot, and copies inside the
-    memory. `unlimited` says for which formats no share can be told, and why.
+    `cores` are the CUDA cores of one multiprocessor, `operations` what it does in one clock, by
+    format. `short`, `sustained` and `copy` are the shares of the peak that a sound card reaches at
+    least: products of matrices from cool and hot, and copies inside the memory. `unlimited` says
+    for which formats no share can be told, and why.
     """
 
     name: Text
@@ -42,7 +44,9 @@ class Architecture(Strict, frozen=True):
         return f"{self.brand} cards of {self.name}" if self.brand else self.name
 
     def names(self, model: str | None) -> bool:
-        """Whether a card of this name is meant; each word of `brand` stands for itself (an H200 is no H20)."""
+        """Whether a card of this name is meant; each word of `brand` stands for
+        itself (an H200 is no H20).
+        """
         return self.brand is None or (
             model is not None and re.search(rf"\b{re.escape(self.brand)}\b", model) is not None
         )
@@ -71,7 +75,10 @@ def _problem(architecture: Architecture) -> str | None:
 
 
 def read(path: Path) -> tuple[Architecture, ...]:
-    """The architectures of a file, in its order. Raises SheetError, naming the file and the entry."""
+    """The architectures of a file, in its order.
+
+    Raises SheetError, naming the file and the entry.
+    """
     found = resources.read(path, _File, SheetError).architecture
     named: set[tuple[str, str | None]] = set()
     for one in found:
@@ -85,7 +92,9 @@ def read(path: Path) -> tuple[Architecture, ...]:
 def find(
     known: Sequence[Architecture], compute_capability: str | None, model: str | None
 ) -> Architecture | None:
-    """The architecture of a card, by the entry that names its brand before the one for all others; None where it is not known."""
+    """The architecture of a card, by the entry that names its brand before the one for all
+    others; None where it is not known.
+    """
     fit = [
         one for one in known if one.compute_capability == compute_capability and one.names(model)
     ]

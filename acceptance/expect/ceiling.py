@@ -1,6 +1,9 @@
-"""The ceilings of plausibility: the most that link, memory and cores allow. A reading above its ceiling is an error and proves nothing.
+"""The ceilings of plausibility: the most that link, memory and cores allow.
 
-A ceiling is a `Limit` with `high` alone, and holds beside the limit that judges the hardware. Where an input is not known there is none.
+A reading above its ceiling is an error and proves nothing.
+
+A ceiling is a `Limit` with `high` alone, and holds beside the limit that judges the hardware. Where
+an input is not known there is none.
 """
 
 from __future__ import annotations
@@ -20,25 +23,30 @@ from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 from acceptance.machine import pcie
 
-# How far a sound reading may lie above what is possible, because clocks and published figures are not exact.
-# Links: headers take 5 % of the data rate and more, healthy copies reach 0.94 of it at most, so this is for the timing alone.
+# How far a sound reading may lie above what is possible, because clocks and published figures are
+# not exact. Links: headers take 5 % of the data rate and more, healthy copies reach 0.94 of it at
+# most, so this is for the timing alone.
 LINK_ERROR = 1.02
 # NVML names up to 7 % more than the published rate of an NVLink (26.562 of 25, 53.125 of 50).
 NVLINK_SPEED_ERROR = 1.10
-# Healthy copies reach 0.93 of the published bandwidth; what stays in the L2 cache at the end of a copy is not waited for.
+# Healthy copies reach 0.93 of the published bandwidth; what stays in the L2 cache at the end of a
+# copy is not waited for.
 MEMORY_ERROR = 1.05
 # Where sources differ on the bandwidth: DCGM's 640.7 GB/s of an A10, of 600 published.
 DOUBTFUL_MEMORY_ERROR = 1.10
-# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and cards of some makers run above the highest clock that
-# the driver names.
+# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and cards of some
+# makers run above the highest clock that the driver names.
 PRODUCT_ERROR = 1.10
-# Where the driver names no highest clock: the most that it names of any model is 1.36 times the published boost clock.
+# Where the driver names no highest clock: the most that it names of any model is 1.36 times the
+# published boost clock.
 UNKNOWN_CLOCK = 1.36
-# The passes of the memory test read or write at most what the memory carries; a copy in the same memory reaches half of that and more.
+# The passes of the memory test read or write at most what the memory carries; a copy in the same
+# memory reaches half of that and more.
 VRAM_RATE = 2.0
 # Arrays are four times the last-level caches, which may serve a part of them.
 RAM_ERROR = 1.25
-# No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale runs at more than 6.5 GHz.
+# No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale
+# runs at more than 6.5 GHz.
 CPU_OPERATIONS = {"f64": 32, "f32": 64}
 CPU_GHZ = 6.5
 
@@ -57,13 +65,15 @@ HOST_COPIES = (
     "bandwidth_test_d2h",
 )
 STAGED = "p2p_staged"
-# How many bytes of the memory's traffic a measurement counts for each byte: nvbandwidth counts a byte that is read and written once.
-# bandwidthTest copies 32 MB, which the L2 cache holds: no ceiling of the memory is one for it.
+# How many bytes of the memory's traffic a measurement counts for each byte: nvbandwidth counts a
+# byte that is read and written once. bandwidthTest copies 32 MB, which the L2 cache holds: no
+# ceiling of the memory is one for it.
 MEMORY_COPIES = {LOCAL_COPY: 1.0, "vram_copy": 1.0, "copy_local": 0.5}
-# gpu-burn's modes and the formats that each may run in: with tensor cores TF32, or float16 where the library chooses that.
+# gpu-burn's modes and the formats that each may run in: with tensor cores TF32, or float16 where
+# the library chooses that.
 BURN_MODES = {"float": ("f32",), "tensor": ("tf32", "f16"), "double": ("f64",)}
-# Models whose processor hangs on NVLink-C2C, published as 900 GB/s both ways together (GH200, GB200, GB300; GB10 has less), and not on
-# the PCI Express link that they show.
+# Models whose processor hangs on NVLink-C2C, published as 900 GB/s both ways together (GH200,
+# GB200, GB300; GB10 has less), and not on the PCI Express link that they show.
 _C2C = re.compile(r"\bG[BH]\d+")
 C2C_GBS = 450.0
 
@@ -85,7 +95,9 @@ def gpu_ceilings(
     sheets: Sequence[Sheet],
     architectures: Sequence[Architecture],
 ) -> Iterator[Override]:
-    """The ceilings of each GPU and of each ordered pair; `gpus` and `cards` are the same GPUs, in the same order."""
+    """The ceilings of each GPU and of each ordered pair; `gpus` and `cards` are the same GPUs,
+    in the same order.
+    """
     known = {
         gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus
     }
@@ -124,7 +136,9 @@ def _pair(
     known: Mapping[str, Sheet | None],
     links: Mapping[str, Rate | None],
 ) -> Iterator[Override]:
-    """What goes from one GPU to another: over NVLink where there is one, and else over PCI Express at the pace of the slower side."""
+    """What goes from one GPU to another: over NVLink where there is one, and else over PCI
+    Express at the pace of the slower side.
+    """
     component = f"{first.name}->{second.name}"
     sides = [link for link in (links[first.name], links[second.name]) if link is not None]
     staged = min(sides, default=None)
@@ -132,7 +146,8 @@ def _pair(
         yield _ceiling(STAGED, component, "GB/s", LINK_ERROR, staged)
     if first.nvlink_active is None or second.nvlink_active is None:
         return
-    # All links that both have: where one of them ends is not always shown, and over a switch they all lead everywhere.
+    # All links that both have: where one of them ends is not always shown, and over a switch they
+    # all lead everywhere.
     count = min(first.nvlink_active, second.nvlink_active)
     found = staged
     if count:
@@ -150,7 +165,10 @@ def _pair(
 
 
 def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
-    """Copies within the GPU's memory. Their buffers are four times the L2 cache and more, so the cache cannot serve them."""
+    """Copies within the GPU's memory.
+
+    Their buffers are four times the L2 cache and more, so the cache cannot serve them.
+    """
     rates: list[Rate] = []
     error = MEMORY_ERROR
     if own is not None:
@@ -164,7 +182,11 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
     if rates:
         for name, share in MEMORY_COPIES.items():
             yield _ceiling(name, card.name, "GB/s", error, max(rates), share)
-    text = "the passes of the memory test against a copy in the same memory, which reads and writes each byte"
+    text = (
+        "the passes of the memory test against a copy in the same memory, which reads and "
+        "writes "
+        "each byte"
+    )
     yield Override(
         "vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {text}", high=VRAM_RATE), card.name
     )
@@ -194,7 +216,9 @@ def _products(
 def _peak(
     card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str
 ) -> Rate | None:
-    """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the architecture's where that is more."""
+    """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the
+    architecture's where that is more.
+    """
     rates = list(_published(card, own, dtype))
     capped = (
         own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
@@ -232,7 +256,10 @@ def _from_units(card: ComputeFacts, known: Architecture | None, dtype: str) -> I
     if known is not None:
         multiprocessors, operations = card.cuda_cores / known.cores, known.operations.get(dtype)
         if operations is not None:
-            text = f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a clock ({known})"
+            text = (
+                f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a "
+                f"clock ({known})"
+            )
             yield multiprocessors * card.max_sm_clock_mhz * operations / 1e6, text
     elif dtype == "f32":
         yield (
@@ -246,8 +273,9 @@ def host_ceilings(
 ) -> Iterator[Override]:
     """The ceilings of processors and RAM.
 
-    `cores` counts the machine's cores, `singles` names those that are measured alone ("core:0"). `modules` are the memory modules:
-    megatransfers a second and data bits; where one of them does not say, RAM has no ceiling.
+    `cores` counts the machine's cores, `singles` names those that are measured alone ("core:0").
+    `modules` are the memory modules: megatransfers a second and data bits; where one of them does
+    not say, RAM has no ceiling.
     """
     for dtype, operations in CPU_OPERATIONS.items():
         text = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"
@@ -263,6 +291,10 @@ def host_ceilings(
     if not widths or len(widths) < len(modules):
         return
     rate = sum(rate * bits for rate, bits in widths) / 8 / 1000
-    text = f"{len(widths)} modules, each at its rate x its data bits / 8, if each had a channel of its own"
+    text = (
+        f"{len(widths)} modules, each at its rate x its data bits / 8, if each had a channel "
+        "of "
+        "its own"
+    )
     for name in ("memory_copy", "memory_triad", "stressapptest_copy"):
         yield _ceiling(name, "memory", "GB/s", RAM_ERROR, (rate, text))

@@ -1,4 +1,6 @@
-"""The components that measurements belong to, by class, and what this machine does not offer to measure."""
+"""The components that measurements belong to, by class, and what this machine
+does not offer to measure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice
 from acceptance.machine.machine_file import Machine
 
-# Counters and sensors that some GPUs have and others do not, by the class of components that has them.
+# Counters and sensors that some GPUs have and others do not, by the class of components that has
+# them.
 COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-ecc": lambda counters: counters.ecc_uncorrected,
     "gpu-remap": lambda counters: counters.remap_failed,
@@ -41,14 +44,18 @@ def core_name(siblings: tuple[int, ...]) -> str:
 
 
 def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
-    """How many GPUs are due: NVIDIA's display functions on the PCI bus, or those declared if they are more; never NVML's own list."""
+    """How many GPUs are due: NVIDIA's display functions on the PCI bus, or those declared if
+    they are more; never NVML's own list.
+    """
     return max(len(gpus(inventory)), (machine.gpu_count() or 0) if machine else 0)
 
 
 def resolve(
     machine: Machine | None, inventory: Inventory, sensors: frozenset[str], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Every class of components with its members on this machine; `names` are the GPUs that are tested."""
+    """Every class of components with its members on this machine; `names` are
+    the GPUs that are tested.
+    """
     groups = [group.cores for group in inventory.cpu.core_groups]
     return {
         "machine": ("machine",),
@@ -63,7 +70,8 @@ def resolve(
         "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
         "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
         "disk": tuple(disk.component for disk in inventory.disks),
-        # Every NVMe disk tells its wear (NVMe base specification, SMART / Health Information log); others have no common form for it.
+        # Every NVMe disk tells its wear (NVMe base specification, SMART / Health Information log);
+        # others have no common form for it.
         "disk-nvme": tuple(disk.component for disk in inventory.disks if disk.kind == "nvme"),
         "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk)))
@@ -140,7 +148,9 @@ def _gpus(
 def link_siblings(
     machine: Machine | None, inventory: Inventory, names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The GPUs of these names by model and by what card and slot can do together: only on equal links are equal copies to be expected."""
+    """The GPUs of these names by model and by what card and slot can do together: only on equal
+    links are equal copies to be expected.
+    """
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     found: dict[str, tuple[str, ...]] = {}
     for one in gpu_limits.gpu_facts(inventory, due, machine):
@@ -161,13 +171,17 @@ def _with_link_peers(
 
 
 def _formats(device: NvmlDevice) -> tuple[str, ...]:
-    """The number formats that a GPU has itself; all of them where the driver does not tell what it is: then nothing is left out."""
+    """The number formats that a GPU has itself; all of them where the driver does not tell what
+    it is: then nothing is left out.
+    """
     capability = device.traits.compute_capability if device.traits is not None else None
     return DTYPES if capability is None else native_dtypes(capability)
 
 
 def _peers(devices: Sequence[tuple[Gpu, NvmlDevice]], inventory: Inventory) -> set[tuple[str, str]]:
-    """The pairs of GPUs of which the driver says that the first can read and write the other's memory."""
+    """The pairs of GPUs of which the driver says that the first can read and
+    write the other's memory.
+    """
     names = {device.index: gpu.name for gpu, device in devices}
     return {
         (names[pair.a], names[pair.b])
@@ -181,11 +195,13 @@ def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     found = []
     if not components["cpu-thermometer"]:
         found.append(
-            "processor temperature: no sensor driver shows one (a VM has none; else load coretemp or k10temp)"
+            "processor temperature: no sensor driver shows one (a VM has none; else load "
+            "coretemp or k10temp)"
         )
     if not components["cpu-throttle-counter"]:
         found.append(
-            "processor throttling: the kernel shows no throttle counters (Intel only, and not in a VM)"
+            "processor throttling: the kernel shows no throttle counters (Intel only, and "
+            "not in a VM)"
         )
     if not components["core"]:
         found.append("single cores: the kernel shows no processor topology")
@@ -201,7 +217,10 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
     reasons = (
         (
             "gpu-ecc",
-            "memory errors: no ECC counters (GeForce has none, or ECC is off: `nvidia-smi -q -d ECC`)",
+            (
+                "memory errors: no ECC counters (GeForce has none, or ECC is off: `nvidia-smi -q "
+                "-d ECC`)"
+            ),
         ),
         ("gpu-replay", "PCIe replays: the driver shows no counter"),
     )
@@ -233,7 +252,8 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
         found.append("slow GPUs: a GPU is held against others of its model, and there is only one")
     elif alone := [gpu for gpu in due if gpu not in components["gpu-with-peers"]]:
         found.append(
-            f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and no other was seen"
+            f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and "
+            "no other was seen"
         )
     unlike = [
         gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]

@@ -1,4 +1,6 @@
-"""How fast a GPU must compute and copy inside its memory: by the sheet of its model, else by its architecture, else not judged."""
+"""How fast a GPU must compute and copy inside its memory: by the sheet of its model, else by its
+architecture, else not judged.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from acceptance.expect.architecture import Architecture
 from acceptance.expect.limit_book import NO_ARCHITECTURE, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 
-# What comparing every element of every product may cost of the rate; the burn's `--plain` measures it.
+# What comparing every element of every product may cost of the rate; the burn's `--plain` measures
+# it.
 VERIFIED_SHARE = 0.98
 ALL_THE_SAME = (
     "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
@@ -23,7 +26,8 @@ ALL_THE_SAME = (
 class ComputeFacts:
     """What a GPU shows of how fast it could be. None: it is not shown.
 
-    `model` is NVML's name, `device_id` "10de:2684", `compute_capability` "8.9". The clocks are the highest that NVML names.
+    `model` is NVML's name, `device_id` "10de:2684", `compute_capability` "8.9". The clocks are the
+    highest that NVML names.
     """
 
     name: str
@@ -42,7 +46,8 @@ class ComputeFacts:
 def compute_limits(
     cards: Sequence[ComputeFacts], sheets: Sequence[Sheet], architectures: Sequence[Architecture]
 ) -> Iterator[Override]:
-    """The floors of each card's products of matrices, burning too, and of its local copy, with their bases; or why none can be.
+    """The floors of each card's products of matrices, burning too, and of its local copy, with
+    their bases; or why none can be.
 
     A format that the card does not have itself (`native_dtypes`) is not due, and has no entry.
     """
@@ -61,7 +66,9 @@ def compute_limits(
 
 
 def burn_overrides(override: Override) -> Iterator[Override]:
-    """What the floor of a format's sustained products means for the burn, whose products are the same; nothing for any other limit."""
+    """What the floor of a format's sustained products means for the burn, whose products are the
+    same; nothing for any other limit.
+    """
     names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
     if override.measurement not in names:
         return
@@ -72,7 +79,10 @@ def burn_overrides(override: Override) -> Iterator[Override]:
         )
     elif limit.low is not None:
         warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
-        text = f"as {override.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
+        text = (
+            f"as {override.measurement}, where every result verified costs at most "
+            f"{100 * (1 - VERIFIED_SHARE):.0f} %"
+        )
         basis = f"{text}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
         floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
         yield Override(name, override.origin, floor, override.component)
@@ -97,8 +107,15 @@ def _unlimited(
 
 def _unknown(card: ComputeFacts, capability: str | None) -> str:
     if capability is None:
-        return f"neither driver nor model sheets tell the compute capability of {card} with PCI id {card.device_id}"
-    return f"no model sheet limits it for {card}, and no architecture of compute capability {capability} is known"
+        return (
+            f"neither driver nor model sheets tell the compute capability of {card} with PCI "
+            "id "
+            f"{card.device_id}"
+        )
+    return (
+        f"no model sheet limits it for {card}, and no architecture of compute capability "
+        f"{capability} is known"
+    )
 
 
 def _product(
@@ -121,8 +138,16 @@ def _product(
         )
     multiprocessors, operations = card.cuda_cores / known.cores, known.operations[dtype]
     peak = multiprocessors * card.max_sm_clock_mhz * operations / 1e6
-    formula = f"{multiprocessors:g} multiprocessors x {card.max_sm_clock_mhz:g} MHz x {operations:g} operations a clock"
-    text = f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
+    formula = (
+        f"{multiprocessors:g} multiprocessors x {card.max_sm_clock_mhz:g} MHz x "
+        f"{operations:g} "
+        "operations a clock"
+    )
+    text = (
+        f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a "
+        "sheet); "
+        f"{known.basis}"
+    )
     return Override(
         measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", text), card.name
     )
@@ -137,7 +162,11 @@ def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None
         )
     rate = 2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000
     formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
-    text = f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
+    text = (
+        f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in "
+        "a "
+        f"sheet); {known.basis}"
+    )
     return Override(
         LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", text), card.name
     )

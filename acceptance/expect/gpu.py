@@ -1,4 +1,7 @@
-"""What GPUs show of themselves, and the model sheets, as limits: links, copies, NVLink, memory. Pairs of GPUs: `gpu_pair`."""
+"""What GPUs show of themselves, and the model sheets, as limits: links, copies, NVLink, memory.
+
+Pairs of GPUs: `gpu_pair`.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,15 @@ from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
 from acceptance.expect.sheet import Sheet, find
 from acceptance.machine import pcie
 
-# Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5 (0.82), H100 in a VM 51 of 63 (0.81), H200
-# 55.5 (0.88). One generation or half the lanes less leaves 0.51 at most.
+# Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5
+# (0.82), H100 in a VM 51 of 63 (0.81), H200 55.5 (0.88). One generation or half the lanes less
+# leaves 0.51 at most.
 COPY_SHARE = 0.75
-# The published rate of a link; NVML itself says up to 7 % more (26.562 of 25, 53.125 of 50). A slower link is slower by far more.
+# The published rate of a link; NVML itself says up to 7 % more (26.562 of 25, 53.125 of 50). A
+# slower link is slower by far more.
 LINK_SHARE = 0.98
-# ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver keeps a little.
+# ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver
+# keeps a little.
 MEMORY_SHARE = 0.93
 COPIES = (
     "copy_h2d",
@@ -35,8 +41,8 @@ DECLARE = "a [[limit]] in the machine file judges it all the same"
 class GpuFacts:
     """What limits of a GPU are derived from. None: it is not shown.
 
-    `model` is NVML's name, `device_id` "10de:2684". `card_*` is the most that the card can do, `slot_*` the slot (a VM withholds it):
-    PCI Express generation and lanes. `nvlink_*` count links.
+    `model` is NVML's name, `device_id` "10de:2684". `card_*` is the most that the card can do,
+    `slot_*` the slot (a VM withholds it): PCI Express generation and lanes. `nvlink_*` count links.
     """
 
     name: str
@@ -58,7 +64,9 @@ class GpuFacts:
 def gpu_limits(
     gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
 ) -> Iterator[Override]:
-    """The limits of each GPU, and of each ordered pair of GPUs, with their bases; or why none can be."""
+    """The limits of each GPU, and of each ordered pair of GPUs, with their
+    bases; or why none can be.
+    """
     sides = [
         Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model))
         for gpu in gpus
@@ -98,14 +106,18 @@ def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -
     if rate is None:
         return None
     formula = f"{COPY_SHARE:g} x {rate[0]:.1f} GB/s = {COPY_SHARE:g} x {rate[1]}"
-    text = f"{formula}; {generation.told}; {width.told}; healthy cards reach 0.79 to 0.88 of the data rate"
+    text = (
+        f"{formula}; {generation.told}; {width.told}; healthy cards reach 0.79 to 0.88 of the "
+        "data rate"
+    )
     return at_least(COPY_SHARE * rate[0], "GB/s", text)
 
 
 def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
     """How many links are active, and how fast each is.
 
-    Where the driver lists no link there is nothing to be held against a limit, but a board that must have links is named all the same.
+    Where the driver lists no link there is nothing to be held against a limit, but a board that
+    must have links is named all the same.
     """
     limit, reason = _links(gpu, sheet, alone=alone)
     origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
@@ -117,7 +129,10 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Over
         yield Override("nvlink_speed", origin, component=gpu.name, unlimited=reason)
         return
     speed, generation = sheet.nvlink.link_gbs, sheet.nvlink.generation
-    text = f"{LINK_SHARE:g} x {speed:g} GB/s, one link of NVLink {generation} in one direction (sheet of {sheet.name})"
+    text = (
+        f"{LINK_SHARE:g} x {speed:g} GB/s, one link of NVLink {generation} in one direction "
+        f"(sheet of {sheet.name})"
+    )
     yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", text), gpu.name)
 
 
@@ -135,7 +150,10 @@ def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | 
     if not gpu.nvlink_active and bridged:
         return (
             None,
-            f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs without one: {cure}",
+            (
+                f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs "
+                f"without one: {cure}"
+            ),
         )
     if not gpu.nvlink_active and alone:
         return (
@@ -143,7 +161,11 @@ def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | 
             f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}",
         )
     where = "once it is bridged" if bridged else "on its board"
-    text = f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; nvlink_links in the machine file goes before this"
+    text = (
+        f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; "
+        "nvlink_links "
+        "in the machine file goes before this"
+    )
     return exactly(full, "count", text), None
 
 
@@ -165,7 +187,11 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
                 sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors"
             )
         else:
-            text = f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; ECC and the driver keep up to 6.5 %"
+            text = (
+                f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; "
+                "ECC "
+                "and the driver keep up to 6.5 %"
+            )
             limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", text)
         yield Override(name, f"sheet of {sheet.name}", limit, gpu.name)
 

@@ -1,4 +1,6 @@
-"""The limits that this machine's GPUs bring with them: what each shows of itself, and the sheet of its model."""
+"""The limits that this machine's GPUs bring with them: what each shows of
+itself, and the sheet of its model.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ from acceptance.machine.machine_file import DeclaredGpu, Machine
 from acceptance.machine.pcie import generation
 from acceptance.machine.topology import nvlinks
 
-UNCOUNTED = "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a VM: its host's, too)"
+UNCOUNTED = (
+    "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a "
+    "VM: its "
+    "host's, too)"
+)
 
 
 @functools.cache
@@ -58,13 +64,20 @@ def overrides(
             and traits.memory_max_temperature_c is not None
         ):
             highest = traits.memory_max_temperature_c
-            basis = f"the driver names {highest:g} degC as the highest operating temperature of this card's memory"
+            basis = (
+                f"the driver names {highest:g} degC as the highest operating temperature of "
+                "this "
+                "card's memory"
+            )
             limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
             yield Override("gpu_memory_temperature", "told by the driver", limit, gpu.name)
 
 
 def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]:
-    """The most that is possible of the GPUs of these names, and of the ways between them. What was declared is no ceiling."""
+    """The most that is possible of the GPUs of these names, and of the ways between them.
+
+    What was declared is no ceiling.
+    """
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     functions = {function.address: function for function in inventory.pci}
     found = gpu_facts(inventory, due, None)
@@ -77,7 +90,9 @@ def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]
 
 
 def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
-    """A GPU without its slot where its link carries more than that offers: then the port above it is the hypervisor's own."""
+    """A GPU without its slot where its link carries more than that offers: then the port above
+    it is the hypervisor's own.
+    """
     wider = (function.link_width or 0) > (gpu.slot_link_width or math.inf)
     faster = (generation(function.link_speed_gts) or 0) > (gpu.slot_link_gen or math.inf)
     return replace(gpu, slot_link_gen=None, slot_link_width=None) if wider or faster else gpu
@@ -86,7 +101,10 @@ def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
 def gpu_facts(
     inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None
 ) -> tuple[GpuFacts, ...]:
-    """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
+    """What limits of GPUs are derived from.
+
+    Where a VM is between, the machine file's word stands for what the slot can do.
+    """
     functions = {function.address: function for function in inventory.pci}
     listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
@@ -102,9 +120,11 @@ def gpu_facts(
 
 
 def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float | None, int | None]:
-    """The slot's greatest speed (GT/s a lane) and width (lanes); None for what is not shown, and for both in a VM.
+    """The slot's greatest speed (GT/s a lane) and width (lanes); None for what is not shown, and
+    for both in a VM.
 
-    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing of the slot.
+    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing
+    of the slot.
     """
     if device is not None and device.traits is not None and device.traits.virtualised:
         return None, None
@@ -138,7 +158,9 @@ def _facts_of(
 
 
 def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
-    """What keeps a run from passing: a GPU whose model counts memory errors from the factory on, and that does not."""
+    """What keeps a run from passing: a GPU whose model counts memory errors from the factory on,
+    and that does not.
+    """
     for gpu in gpus(inventory):
         device = device_of(inventory, gpu)
         if gpu.name not in names or device is None or device.traits is None:

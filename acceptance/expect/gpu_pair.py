@@ -9,10 +9,11 @@ from acceptance.core.grammar import with_article
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
 from acceptance.expect.sheet import Sheet
 
-# Over NVLink, against copies through the host: 3090 Ti 8.5 times, H100 9.7, A100 12. The least that can be, one V100 link beside a whole
-# Gen3 x16, is above 2 still.
+# Over NVLink, against copies through the host: 3090 Ti 8.5 times, H100 9.7, A100 12. The least that
+# can be, one V100 link beside a whole Gen3 x16, is above 2 still.
 NVLINK_GAIN = 2.0
-# Without NVLink both go over PCI Express: equal but for the noise (4090: 1.00 to 1.02), or faster without the host between.
+# Without NVLink both go over PCI Express: equal but for the noise (4090: 1.00 to 1.02), or faster
+# without the host between.
 PCIE_GAIN = 0.9
 # Healthy pairs: 3090 Ti 52.8 of 56.3 GB/s (0.94), A100 270 of 300 (0.90), H100 365 of 450 (0.81).
 WRITE_SHARE = 0.65
@@ -22,8 +23,8 @@ WRITE_SHARE = 0.65
 class PairFacts:
     """From GPU `a` to GPU `b` ("gpu0", "gpu1").
 
-    `nvlinks` is how many links lead from one to the other, through a switch or not; `p2p` NVML's word for peer-to-peer access ("ok",
-    "chipset-not-supported", ...), None where it has none.
+    `nvlinks` is how many links lead from one to the other, through a switch or not; `p2p` NVML's
+    word for peer-to-peer access ("ok", "chipset-not-supported", ...), None where it has none.
     """
 
     a: str
@@ -42,7 +43,9 @@ class Side:
 
 
 def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[Override]:
-    """The limits of the way from one GPU to another; `pair` is None where NVML says nothing of the pair."""
+    """The limits of the way from one GPU to another; `pair` is None where NVML
+    says nothing of the pair.
+    """
     yield _supported(first, second, pair)
     yield _gain(f"{first.name}->{second.name}", pair)
     yield from (_write(name, first, second, pair) for name in WRITES)
@@ -67,7 +70,10 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
             )
     for sheet in sheets:
         if sheet.p2p == "no":
-            text = f"{with_article(sheet.name)} has no peer-to-peer access: early drivers advertised it there and delivered wrong data"
+            text = (
+                f"{with_article(sheet.name)} has no peer-to-peer access: early drivers "
+                "advertised it there and delivered wrong data"
+            )
             return held(0, f"{text}; `p2p = true` in a [[gpu_pair]] of the machine file allows it")
     for side in (first, second):
         if side.sheet is None:
@@ -81,11 +87,15 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
         text = f"two {model.name} have peer-to-peer access"
         return held(
             1,
-            f"{text}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or its host withholds it",
+            (
+                f"{text}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or "
+                "its host withholds it"
+            ),
         )
     if pair is None:
         return unlimited(
-            f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only, and NVLinks are not known"
+            f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only, "
+            "and NVLinks are not known"
         )
     text = f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only"
     return (
@@ -97,18 +107,28 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
 
 def _gain(component: str, pair: PairFacts | None) -> Override:
     if pair is not None and pair.nvlinks:
-        text = f"{NVLINK_GAIN:g} x: over {pair.nvlinks} NVLinks a copy is far faster than through the host"
+        text = (
+            f"{NVLINK_GAIN:g} x: over {pair.nvlinks} NVLinks a copy is far faster than through "
+            "the host"
+        )
         floor = NVLINK_GAIN
     elif pair is not None and pair.p2p == "ok":
-        text = f"{PCIE_GAIN:g} x: peer-to-peer copies over PCI Express are no slower than copies through the host"
+        text = (
+            f"{PCIE_GAIN:g} x: peer-to-peer copies over PCI Express are no slower than copies "
+            "through the host"
+        )
         floor = PCIE_GAIN
     else:
-        text = f"{PCIE_GAIN:g} x: without peer-to-peer access both go through the host, so on equals off"
+        text = (
+            f"{PCIE_GAIN:g} x: without peer-to-peer access both go through the host, so on "
+            "equals off"
+        )
         floor = PCIE_GAIN
     return Override("p2p_gain", "derived from the path", at_least(floor, "ratio", text), component)
 
 
-# What goes from one GPU to another, each measured by a program of its own: p2pBandwidthLatencyTest, nvbandwidth twice, our copy load.
+# What goes from one GPU to another, each measured by a program of its own: p2pBandwidthLatencyTest,
+# nvbandwidth twice, our copy load.
 WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
 
 
@@ -123,10 +143,18 @@ def _write(name: str, first: Side, second: Side, pair: PairFacts | None) -> Over
         if side.sheet is not None and side.sheet.nvlink is not None
     ]
     if not links:
-        reason = "no model sheet says how fast one of these NVLinks is: a [[limit]] in the machine file judges it all the same"
+        reason = (
+            "no model sheet says how fast one of these NVLinks is: a [[limit]] in the "
+            "machine "
+            "file judges it all the same"
+        )
         return Override(name, origin, component=component, unlimited=reason)
     speed = min(link.link_gbs for link in links)
-    text = f"{WRITE_SHARE:g} x {pair.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 to 0.94 of the rate"
+    text = (
+        f"{WRITE_SHARE:g} x {pair.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 "
+        "to "
+        "0.94 of the rate"
+    )
     return Override(
         name, origin, at_least(WRITE_SHARE * pair.nvlinks * speed, "GB/s", text), component
     )

@@ -1,4 +1,6 @@
-"""Where a limit comes from, in order: machine file, then what the machine file declares, then the class default."""
+"""Where a limit comes from, in order: machine file, then what the machine file declares, then
+the class default.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ import msgspec
 from acceptance import resources
 from acceptance.core.limit import Limit
 
-# The origins of what cannot be judged because nothing is known of the GPU's model. What is left unjudged on purpose has another.
+# The origins of what cannot be judged because nothing is known of the GPU's model. What is left
+# unjudged on purpose has another.
 NO_SHEET, NO_ARCHITECTURE = "model sheets", "architectures"
 
 
@@ -21,7 +24,9 @@ class LimitFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One limit for one measurement, on every component or on one. With `limit` absent, `unlimited` says why none can be.
+    """One limit for one measurement, on every component or on one.
+
+    With `limit` absent, `unlimited` says why none can be.
 
     `own` marks what the machine file's `[[limit]]` tables set.
     """
@@ -34,7 +39,8 @@ class Override:
     own: bool = False
 
 
-# Of each measurement and component (None for all of them), the place of the first entry that names both.
+# Of each measurement and component (None for all of them), the place of the first entry that names
+# both.
 _Places = dict[str, dict[str | None, int]]
 
 
@@ -56,7 +62,8 @@ def _first(
 
 @dataclass(frozen=True, slots=True)
 class LimitBook:
-    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds.
+    """Limits in order of precedence: the first that names the measurement, and the component if it
+    names one, holds.
 
     `ceilings` hold beside them, whatever limit goes before which: the most that is possible.
     """
@@ -87,7 +94,9 @@ class LimitBook:
         return LimitBook(self.entries, (*self.ceilings, *ceilings))
 
     def ceiling(self, measurement: str, component: str) -> Limit | None:
-        """The most that is possible of this measurement of this component, or None where nobody can tell."""
+        """The most that is possible of this measurement of this component, or
+        None where nobody can tell.
+        """
         found = _first(self.ceilings, self._most, measurement, component)
         return found.limit if found is not None else None
 
@@ -150,12 +159,17 @@ def must_be_zero(basis: str) -> Limit:
 
 
 def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, str]:
-    """The bandwidth floor of known DIMMs in GB/s, and its derivation: fraction x rate x 64 bit x channels / 8.
+    """The bandwidth floor of known DIMMs in GB/s, and its derivation: fraction x rate x 64 bit x
+    channels / 8.
 
-    The slowest DIMM sets the rate of all. Source of the formula: JEDEC DDR channels are 64 data bits wide (DDR5: two of 32).
+    The slowest DIMM sets the rate of all. Source of the formula: JEDEC DDR channels are 64 data
+    bits wide (DDR5: two of 32).
     """
     peak = min(rate_mts) * 8 * channels / 1000.0
     return (
         fraction * peak,
-        f"{fraction:g} x {min(rate_mts)} MT/s x 64 bit x {channels} channels / 8 = {fraction:g} x {peak:.1f} GB/s",
+        (
+            f"{fraction:g} x {min(rate_mts)} MT/s x 64 bit x {channels} channels / 8 = "
+            f"{fraction:g} x {peak:.1f} GB/s"
+        ),
     )

@@ -12,9 +12,11 @@ from acceptance.expect.limit_book import LimitBook
 
 
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
-    """Both ways, over every check there is: units agree, every limit is measured, every measurement has a limit or says why not.
+    """Both ways, over every check there is: units agree, every limit is measured, every measurement
+    has a limit or says why not.
 
-    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a waiver without a bound.
+    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a
+    waiver without a bound.
     """
     every = [(check, measures) for check in collected for measures in check.measures]
     units: dict[str, str] = {}
@@ -35,10 +37,16 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
         own += entry.own
         row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
-            text = f"a limit for {name}, which no check measures; measured are: {', '.join(sorted(units))}"
+            text = (
+                f"a limit for {name}, which no check measures; measured are: "
+                f"{', '.join(sorted(units))}"
+            )
             raise PlanError(text, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
-            text = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}: write it in that unit"
+            text = (
+                f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in "
+                f"{units[name]}: write it in that unit"
+            )
             raise PlanError(text, where, row and (*row, "unit"))
         if entry.own and name in unwaivable:
             text = (
@@ -78,7 +86,8 @@ def dues(
 ) -> tuple[Due, ...]:
     """Everything one check owes on this machine.
 
-    Raises PlanError for a component class that nothing resolves, and for a component for which there is neither a limit nor a reason.
+    Raises PlanError for a component class that nothing resolves, and for a component for which
+    there is neither a limit nor a reason.
     """
     found: list[Due] = []
     for measures in check.measures:
@@ -117,7 +126,9 @@ def _gaps(
     classes: Mapping[str, Sequence[str]],
     book: LimitBook,
 ) -> Iterator[str]:
-    """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that this machine does not show."""
+    """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that
+    this machine does not show.
+    """
     loaded = {check.id for check in checks if check.session == "load" and check.heats}
     heated = {due.component for check in planned if check.id in loaded for due in check.due}
     for gpu in classes["gpu"]:
@@ -132,7 +143,10 @@ def _gaps(
     for entry in book.entries:
         missing = entry.component is not None and (entry.measurement, entry.component) not in shown
         if entry.limit is not None and missing:
-            yield f"{entry.origin}: a limit for {entry.measurement} on {entry.component}, which this machine does not show"
+            yield (
+                f"{entry.origin}: a limit for {entry.measurement} on {entry.component}, which "
+                "this machine does not show"
+            )
 
 
 def build(
@@ -152,11 +166,13 @@ def build(
     gaps: Sequence[str] = (),
     narrowed: bool = False,
 ) -> Plan:
-    """The plan of one run: session by session, in each gates first and what heats last, else as in `collected`.
+    """The plan of one run: session by session, in each gates first and what heats last, else as in
+    `collected`.
 
     `narrowed` says that `components` hold only some of the machine's GPUs.
 
-    Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that is due.
+    Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
+    is due.
     """
     lint(collected, book)
     lint_waivers(collected, waivers, declared_in or "the machine file")

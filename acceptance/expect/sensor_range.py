@@ -1,7 +1,8 @@
 """What a GPU's sensor can say at all: the range of every reading. Pure.
 
-A value outside its range was not measured: drivers give 0, -128 or all ones for a sensor that does not answer, and such a number must
-neither prove good cooling nor accuse a card. Ranges are wide, so that no healthy card leaves them; limits are another matter.
+A value outside its range was not measured: drivers give 0, -128 or all ones for a sensor that does
+not answer, and such a number must neither prove good cooling nor accuse a card. Ranges are wide, so
+that no healthy card leaves them; limits are another matter.
 """
 
 from __future__ import annotations
@@ -12,23 +13,44 @@ from acceptance.core import clock_reasons
 
 Range = tuple[float, float]
 
-# A chip switches itself off at about 105 degC, GDDR6X memory is specified to 110; a card that is on is warmer than freezing air.
+# A chip switches itself off at about 105 degC, GDDR6X memory is specified to 110; a card that is on
+# is warmer than freezing air.
 _CHIP_C: Range = (1.0, 130.0)
 _MEMORY_C: Range = (1.0, 150.0)
-# 32-bit counters answer all ones on a card that has fallen off the bus, and NVML_VALUE_NOT_AVAILABLE is all ones too (nvml.h).
+# 32-bit counters answer all ones on a card that has fallen off the bus, and
+# NVML_VALUE_NOT_AVAILABLE is all ones too (nvml.h).
 _COUNTER: Range = (0.0, 2.0**32 - 2)
 _FLAG: Range = (0.0, 1.0)
 _FLAGS = (
-    clock_reasons.IDLE, clock_reasons.CLOCKS_SET, clock_reasons.POWER_CAP, clock_reasons.HW_SLOWDOWN,
-    clock_reasons.SYNC_BOOST, clock_reasons.SW_THERMAL, clock_reasons.HW_THERMAL, clock_reasons.POWER_BRAKE,
-    clock_reasons.DISPLAY_CLOCKS, clock_reasons.UNKNOWN,
-)  # fmt: skip
+    clock_reasons.IDLE,
+    clock_reasons.CLOCKS_SET,
+    clock_reasons.POWER_CAP,
+    clock_reasons.HW_SLOWDOWN,
+    clock_reasons.SYNC_BOOST,
+    clock_reasons.SW_THERMAL,
+    clock_reasons.HW_THERMAL,
+    clock_reasons.POWER_BRAKE,
+    clock_reasons.DISPLAY_CLOCKS,
+    clock_reasons.UNKNOWN,
+)
 _TIMES = ("power_cap_s", "sync_boost_s", "sw_thermal_s", "hw_thermal_s", "power_brake_s")
 _COUNTERS = (
-    "ecc_corrected", "ecc_uncorrected", "ecc_corrected_total", "ecc_uncorrected_total", "remapped_corrected",
-    "remapped_uncorrected", "remap_pending", "remap_failed", "retired_single", "retired_double", "retired_pending",
-    "pcie_replays", "nvlink_replays", "nvlink_recoveries", "nvlink_crc_errors",
-)  # fmt: skip
+    "ecc_corrected",
+    "ecc_uncorrected",
+    "ecc_corrected_total",
+    "ecc_uncorrected_total",
+    "remapped_corrected",
+    "remapped_uncorrected",
+    "remap_pending",
+    "remap_failed",
+    "retired_single",
+    "retired_double",
+    "retired_pending",
+    "pcie_replays",
+    "nvlink_replays",
+    "nvlink_recoveries",
+    "nvlink_crc_errors",
+)
 _SETTINGS = ("power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabled")
 # Sampled once a second; every other reading five times.
 SLOW = frozenset((*_TIMES, *_COUNTERS, *_SETTINGS))
@@ -50,7 +72,8 @@ RANGES: dict[str, Range] = {
     **dict.fromkeys(_TIMES, (0.0, 1e10)),
     **dict.fromkeys(_COUNTERS, _COUNTER),
 }
-# Momentary power of healthy cards reaches 1.35 of the limit in pulses (two H200, 943 of 700 W); a reading of twice as much is none.
+# Momentary power of healthy cards reaches 1.35 of the limit in pulses (two H200, 943 of 700 W); a
+# reading of twice as much is none.
 _POWER_FACTOR = 2.0
 # Clocks are told in steps of some MHz, and never above the highest that the card names.
 _CLOCK_FACTOR = 1.05
@@ -61,7 +84,9 @@ def card_ranges(
     highest_sm_mhz: float | None = None,
     highest_memory_mhz: float | None = None,
 ) -> dict[str, Range]:
-    """The ranges of one card, narrowed by its own power limits and highest clocks where the driver tells them."""
+    """The ranges of one card, narrowed by its own power limits and highest clocks where the
+    driver tells them.
+    """
     found = dict(RANGES)
     limits = [one for one in power_limits_w if one]
     if limits:

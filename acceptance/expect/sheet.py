@@ -1,4 +1,6 @@
-"""Model sheets: what a GPU model is and promises, one TOML file each, strictly read; and which of them is the sheet of a card."""
+"""Model sheets: what a GPU model is and promises, one TOML file each, strictly read; and which
+of them is the sheet of a card.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from acceptance.core.dtype import gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.core.strict import Strict, Text
 
-# The class limits of everything that is not a GPU, and what is known of models without a sheet, lie in the same folder.
+# The class limits of everything that is not a GPU, and what is known of models without a sheet, lie
+# in the same folder.
 NOT_SHEETS = ("host.toml", "architectures.toml")
 LOCAL_COPY = "copy_own_d2d"
 
@@ -26,7 +29,9 @@ class SheetError(Exception):
 
 
 class SheetMemory(Strict, frozen=True):
-    """`[memory]`: `gib` is what the driver may show, `pin_gbps` the rate of one data pin, `bandwidth_gbs` GB/s."""
+    """`[memory]`: `gib` is what the driver may show, `pin_gbps` the rate of one data pin,
+    `bandwidth_gbs` GB/s.
+    """
 
     gib: Figure
     type: Text
@@ -36,7 +41,8 @@ class SheetMemory(Strict, frozen=True):
 
 
 class SheetPeak(Strict, frozen=True):
-    """`[peak]`: dense peaks in TFLOP/s, int8 in TOP/s; fp16, bf16 and tf32 are the tensor cores' with FP32 accumulation.
+    """`[peak]`: dense peaks in TFLOP/s, int8 in TOP/s; fp16, bf16 and tf32 are the tensor cores'
+    with FP32 accumulation.
 
     None: the model does not have it, or no source gives it.
     """
@@ -52,7 +58,10 @@ class SheetPeak(Strict, frozen=True):
 
 
 class SheetThermal(Strict, frozen=True):
-    """`[thermal]`: degrees Celsius, as far as a source gives them. A card's own answer goes before it."""
+    """`[thermal]`: degrees Celsius, as far as a source gives them.
+
+    A card's own answer goes before it.
+    """
 
     source: Text
     max_operating_c: Figure | None = None
@@ -61,10 +70,11 @@ class SheetThermal(Strict, frozen=True):
 
 
 class SheetNvLink(Strict, frozen=True):
-    """`[nvlink]`: `links` is how many the driver lists, `link_gbs` the published rate of one link in one direction in GB/s.
+    """`[nvlink]`: `links` is how many the driver lists, `link_gbs` the published rate of one link
+    in one direction in GB/s.
 
-    `active` are the numbers of active links that are healthy: all of them on a board that is wired to others; 0, or the number that
-    bridges carry, on a card that takes bridges.
+    `active` are the numbers of active links that are healthy: all of them on a board that is wired
+    to others; 0, or the number that bridges carry, on a card that takes bridges.
     """
 
     generation: Count
@@ -78,7 +88,9 @@ class SheetNvLink(Strict, frozen=True):
 
 
 class SheetLimit(Strict, frozen=True):
-    """`[[limit]]`: the least that a sound card of this model reaches; below `warn_low` it is remarked."""
+    """`[[limit]]`: the least that a sound card of this model reaches; below
+    `warn_low` it is remarked.
+    """
 
     measurement: Text
     unit: Text
@@ -94,10 +106,11 @@ class SheetLimit(Strict, frozen=True):
 class Sheet(Strict, frozen=True):
     """One GPU model. `source` says in one sentence where its figures are from.
 
-    `boost_mhz` is the clock that the peaks go by, `nvml_max_sm_mhz` the highest that NVML names. `p2p` is whether two such cards can
-    read each other's memory: "bridge" means over an NVLink bridge only. `ecc`: it leaves the factory with ECC on. `half_rate` marks
-    tensor cores that run at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ, and `exempt` peaks
-    that do not follow SM x clock x operations per clock, each with the reason.
+    `boost_mhz` is the clock that the peaks go by, `nvml_max_sm_mhz` the highest that NVML names.
+    `p2p` is whether two such cards can read each other's memory: "bridge" means over an NVLink
+    bridge only. `ecc`: it leaves the factory with ECC on. `half_rate` marks tensor cores that run
+    at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ, and
+    `exempt` peaks that do not follow SM x clock x operations per clock, each with the reason.
     """
 
     name: Text
@@ -128,7 +141,9 @@ class Sheet(Strict, frozen=True):
     limit: tuple[SheetLimit, ...] = ()
 
     def doubt(self, key: str) -> str | None:
-        """Why a fact such as "sm" or "memory.gib" is doubtful, or None; a doubtful table makes all its facts so."""
+        """Why a fact such as "sm" or "memory.gib" is doubtful, or None; a doubtful table makes
+        all its facts so.
+        """
         return self.doubtful.get(key) or self.doubtful.get(key.partition(".")[0])
 
 
@@ -164,7 +179,9 @@ def _problem(sheet: Sheet) -> str | None:
 
 
 def _limit_problem(sheet: Sheet) -> str | None:
-    """What is wrong with the limits: each must be of something that is measured on this model, once, and be a limit."""
+    """What is wrong with the limits: each must be of something that is measured on this model,
+    once, and be a limit.
+    """
     pairs = [gemm_names(dtype) for dtype in native_dtypes(sheet.compute_capability)]
     units = {LOCAL_COPY: "GB/s", **{name: "TFLOP/s" for pair in pairs for name in pair}}
     found: dict[str, float] = {}
@@ -217,10 +234,12 @@ def _plain(name: str) -> str:
 def find(
     sheets: Sequence[Sheet], *, pci_id: str | None = None, nvml_name: str | None = None
 ) -> Sheet | None:
-    """The one sheet that agrees with all that is known of a card; None where none does or several do, which is no ground to guess.
+    """The one sheet that agrees with all that is known of a card; None where none does or several
+    do, which is no ground to guess.
 
-    `pci_id` is "10de:2684", `nvml_name` the model as NVML names it. Both must agree where both are given: one id is sold as several
-    models (virtual GPUs have the card's id and a name of their own), and one name stands for several.
+    `pci_id` is "10de:2684", `nvml_name` the model as NVML names it. Both must agree where both are
+    given: one id is sold as several models (virtual GPUs have the card's id and a name of their
+    own), and one name stands for several.
     """
     if pci_id is None and nvml_name is None:
         return None

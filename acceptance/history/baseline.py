@@ -29,7 +29,9 @@ class RunRejected(Exception):
 
 
 class BrokenSeal(Exception):
-    """What was read is not what was sealed; the message is how the sentence about the file goes on."""
+    """What was read is not what was sealed; the message is how the sentence
+    about the file goes on.
+    """
 
 
 class NewerFormat(Exception):
@@ -37,10 +39,13 @@ class NewerFormat(Exception):
 
 
 class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One measurement of one component, in `unit`. `serial` is the part's own UUID or serial number, where the run told it.
+    """One measurement of one component, in `unit`.
 
-    `among` is how far the run's own values of it lie apart, where it took several. `spread` is how far two runs of one sound part may lie
-    apart in general, which `basis` explains; None where two runs cannot be compared, and `basis` says why.
+    `serial` is the part's own UUID or serial number, where the run told it.
+
+    `among` is how far the run's own values of it lie apart, where it took several. `spread` is how
+    far two runs of one sound part may lie apart in general, which `basis` explains; None where two
+    runs cannot be compared, and `basis` says why.
     """
 
     check: str
@@ -55,7 +60,9 @@ class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FormerBaseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The certificate that this one took the place of, by its run, when it was accepted, and its seal."""
+    """The certificate that this one took the place of, by its run, when it was
+    accepted, and its seal.
+    """
 
     run_id: str
     accepted_utc: str
@@ -63,11 +70,14 @@ class FormerBaseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is kept of the run that accepted a machine. `folder` is the run's folder, `accepted_utc` when somebody made it the baseline.
+    """All that is kept of the run that accepted a machine.
 
-    `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with the machine, `set_aside` what the run
-    was found to be worse in than the baseline and the nights before, `warnings` what it remarked. `provenance` is the run's own: driver,
-    image, versions. `era` are the facts on which the run's figures depend: with others, figures are another era's.
+    `folder` is the run's folder, `accepted_utc` when somebody made it the baseline.
+
+    `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with
+    the machine, `set_aside` what the run was found to be worse in than the baseline and the nights
+    before, `warnings` what it remarked. `provenance` is the run's own: driver, image, versions.
+    `era` are the facts on which the run's figures depend: with others, figures are another era's.
     """
 
     machine_id: str
@@ -112,10 +122,13 @@ def make(
     replaces: FormerBaseline | None = None,
     anew: bool = False,
 ) -> Certificate:
-    """The certificate of a run, judged here from its records. Raises RunRejected for one that is no whole PASS, and UnreadableRun.
+    """The certificate of a run, judged here from its records.
 
-    With `anew` the run is not held against the baseline and the nights in its plan: the machine was changed, and is to be accepted as it
-    is. Limits hold as ever, and what is set aside is written down.
+    Raises RunRejected for one that is no whole PASS, and UnreadableRun.
+
+    With `anew` the run is not held against the baseline and the nights in its plan: the machine was
+    changed, and is to be accepted as it is. Limits hold as ever, and what is set aside is written
+    down.
     """
     held = fold(entries)
     verdict = fold(_without_past(entries)) if anew else held
@@ -156,9 +169,15 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
     if verdict.verdict != "PASS":
         first, *others = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
         more = f", and {len(others)} more" if others else ""
-        yield f"is {verdict.verdict}, and only a run that passed can be the baseline ({first.text}{more}): mend that, then {RUN_AGAIN}"
+        yield (
+            f"is {verdict.verdict}, and only a run that passed can be the baseline "
+            f"({first.text}{more}): mend that, then {RUN_AGAIN}"
+        )
     if verdict.scope != "full":
-        yield f"tested a part of the machine (--only or --gpus), and only a whole run can be the baseline: {RUN_AGAIN} without them"
+        yield (
+            "tested a part of the machine (--only or --gpus), and only a whole run can be the "
+            f"baseline: {RUN_AGAIN} without them"
+        )
 
 
 def _without_past(entries: Sequence[Entry]) -> list[Entry]:
@@ -218,7 +237,11 @@ def _figure(
 
 
 def seal(content: bytes) -> str:
-    """SHA-256 over the content of a JSON document, whatever its white space and the order of its keys. Raises ValueError for no JSON."""
+    """SHA-256 over the content of a JSON document, whatever its white space and the order of its
+    keys.
+
+    Raises ValueError for no JSON.
+    """
     return hashlib.sha256(
         msgspec.json.encode(msgspec.json.decode(content), order="deterministic")
     ).hexdigest()
@@ -236,12 +259,16 @@ def encode_certificate(certificate: Certificate) -> bytes:
 
 
 def decode_certificate(file: bytes) -> tuple[Certificate, str]:
-    """A certificate from its file, with its seal. Raises BrokenSeal or NewerFormat; the seal is looked at before anything is believed."""
+    """A certificate from its file, with its seal.
+
+    Raises BrokenSeal or NewerFormat; the seal is looked at before anything is believed.
+    """
     try:
         found = msgspec.json.decode(file, type=_Sealed)
         if found.rigproof_baseline > FORMAT:
             raise NewerFormat(
-                f"is written in format {found.rigproof_baseline}, newer than this rigproof reads ({FORMAT})"
+                f"is written in format {found.rigproof_baseline}, newer than this rigproof "
+                f"reads ({FORMAT})"
             )
         if seal(bytes(found.certificate)) != found.sha256:
             raise BrokenSeal("is not what was sealed: somebody or something has changed it")

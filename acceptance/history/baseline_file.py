@@ -1,7 +1,8 @@
 """The baseline's file: reading it, and making a run the baseline.
 
-It lies beside the history as `baseline.json`; those that it took the place of are kept in `baselines/`. At no moment is there half a one,
-or none where there was one: a new one is written beside it, reaches the disk, and then takes its name.
+It lies beside the history as `baseline.json`; those that it took the place of are kept in
+`baselines/`. At no moment is there half a one, or none where there was one: a new one is written
+beside it, reaches the disk, and then takes its name.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from acceptance.machine import recorded_inventory
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
-_SOUND = f"put a copy of it back, or accept a run that passed with `rigproof baseline accept RUN --replace` ({FORMER}/ has earlier ones)"
+_SOUND = (
+    "put a copy of it back, or accept a run that passed with `rigproof baseline accept RUN "
+    f"--replace` ({FORMER}/ has earlier ones)"
+)
 _UNREAD = "mend its permissions, or run as the user who made it"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -44,7 +48,11 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """A run that is the baseline now. `former` is the file in which the one before it is kept; `already` says that it was the baseline."""
+    """A run that is the baseline now.
+
+    `former` is the file in which the one before it is kept; `already` says that it was the
+    baseline.
+    """
 
     baseline: Baseline
     former: Path | None = None
@@ -59,7 +67,8 @@ def path(out: Path, machine_id: str) -> Path:
 def read(out: Path, machine_id: str) -> Baseline | None:
     """The baseline of a machine; None where none was ever recorded.
 
-    Raises BaselineUnsound for one that cannot be read, or whose seal is broken: a run that should have been held against it is unjudged.
+    Raises BaselineUnsound for one that cannot be read, or whose seal is broken: a run that should
+    have been held against it is unjudged.
     """
     return _read(path(out, machine_id), machine_id)
 
@@ -111,7 +120,9 @@ def _former_files(folder: Path) -> Iterator[Path]:
 
 
 def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
-    """The baselines before this one, the oldest first; of those that were kept, the ones that can be believed."""
+    """The baselines before this one, the oldest first; of those that were kept, the ones that
+    can be believed.
+    """
     found = []
     for file in _former_files(path(out, machine_id).parent):
         with contextlib.suppress(BaselineUnsound, OSError):
@@ -122,11 +133,14 @@ def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
 def accept(
     run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")
 ) -> AcceptResult:
-    """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
+    """Make a recorded run the baseline of this machine.
 
-    Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
-    there is one already, the second where that cannot be believed. What was there is there then as before. Raises JournalError and
-    UnreadableRun as reading and judging a run do.
+    With `replace` it may take the place of another, which it is not held against.
+
+    Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be
+    written. Without `replace` the first where there is one already, the second where that cannot be
+    believed. What was there is there then as before. Raises JournalError and UnreadableRun as
+    reading and judging a run do.
     """
     made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
@@ -143,7 +157,9 @@ def accept(
 
 
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
-    """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
+    """The certificate of a run of this machine, as if there were none before; with `anew` it is
+    judged so, too.
+    """
     found = reader.read(run_dir)
     if found.torn:
         raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.RUN_AGAIN}")
@@ -152,11 +168,13 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
     )
     if start is None:
         raise BaselineRefused(
-            f"{run_dir}: was ended before its plan was written, so it proves nothing: {baseline.RUN_AGAIN}"
+            f"{run_dir}: was ended before its plan was written, so it proves nothing: "
+            f"{baseline.RUN_AGAIN}"
         )
     if start.machine_id != clock.machine_id(root):
         raise BaselineRefused(
-            f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine"
+            f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that "
+            "machine"
         )
     try:
         return baseline.make(
@@ -206,7 +224,9 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
 
 
 def _keep(file: Path, before: Baseline | None) -> Path | None:
-    """Keep what is in the file under a name of its own, whatever it is; None where there is nothing, or no file."""
+    """Keep what is in the file under a name of its own, whatever it is; None where there is
+    nothing, or no file.
+    """
     try:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except (FileNotFoundError, regular_file.NotRegular):
@@ -229,7 +249,10 @@ def _holds(file: Path, content: bytes) -> bool:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Write a file whole, on the disk, or not at all. What a writer that was killed left behind is taken away: the lock is held."""
+    """Write a file whole, on the disk, or not at all.
+
+    What a writer that was killed left behind is taken away: the lock is held.
+    """
     for stray in file.parent.glob(".*.json.*"):
         stray.unlink()
     draft = file.with_name(f".{file.name}.{os.getpid()}")

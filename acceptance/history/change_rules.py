@@ -1,4 +1,7 @@
-"""What a change of the machine means: `fixtures/changes.toml`, read strictly. The rules of a run travel in its plan."""
+"""What a change of the machine means: `fixtures/changes.toml`, read strictly.
+
+The rules of a run travel in its plan.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import msgspec
 from acceptance import resources
 from acceptance.core.strict import Strict, Text
 
-# A fact differs, or is lower or higher; a part is missing, added, replaced or moved, or nobody could look for parts of its kind.
+# A fact differs, or is lower or higher; a part is missing, added, replaced or moved, or nobody
+# could look for parts of its kind.
 FactChange = Literal["differs", "lower", "higher"]
 PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
 ChangeMeaning = Literal["fail", "warn", "note", "nothing"]
@@ -28,14 +32,20 @@ _Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class ChangeFileError(Exception):
-    """The file of changes of rigproof's own is wrong; the message is one sentence that names file and entry."""
+    """The file of changes of rigproof's own is wrong; the message is one sentence that names
+    file and entry.
+    """
 
 
 class ChangeRule(Strict, frozen=True, kw_only=True):
-    """What one change means. `facts` has the words for each fact by its name; it is empty where the rule is about parts themselves.
+    """What one change means.
 
-    `within` is the share of the earlier value by which a number may be lower or higher without meaning anything. `afterwards` is what the
-    change means once a night before has told of it; without it the same every night.
+    `facts` has the words for each fact by its name; it is empty where the rule is about parts
+    themselves.
+
+    `within` is the share of the earlier value by which a number may be lower or higher without
+    meaning anything. `afterwards` is what the change means once a night before has told of it;
+    without it the same every night.
     """
 
     of: Annotated[tuple[PartKind, ...], msgspec.Meta(min_length=1)]
@@ -49,7 +59,9 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
 
 
 class CountedParts(Strict, frozen=True):
-    """Which disks (by transport) and links (by kind) are parts of the machine; others come and go."""
+    """Which disks (by transport) and links (by kind) are parts of the machine;
+    others come and go.
+    """
 
     disks: _Texts
     links: _Texts
@@ -74,7 +86,9 @@ class ChangeBook(Strict, frozen=True):
         )
 
     def of_fact(self, kind: str, fact: str, *changes: FactChange) -> ChangeRule | None:
-        """The first rule for one of these changes of a fact; None for a fact that nobody compares."""
+        """The first rule for one of these changes of a fact; None for a fact
+        that nobody compares.
+        """
         found = (
             rule
             for rule in self.change
@@ -84,31 +98,50 @@ class ChangeBook(Strict, frozen=True):
 
 
 def _problems(book: ChangeBook) -> Iterator[str]:
-    """What types cannot say: a fact with a direction that nobody has decided on, a part whose loss means nothing."""
+    """What types cannot say: a fact with a direction that nobody has decided on, a part whose
+    loss means nothing.
+    """
     for rule in book.change:
         if bool(rule.facts) != (rule.change in _OF_FACTS):
-            yield f"a rule for what is {rule.change} {'names facts' if rule.facts else 'names no fact'} ({rule.basis})"
+            yield (
+                f"a rule for what is {rule.change} "
+                f"{'names facts' if rule.facts else 'names no fact'} ({rule.basis})"
+            )
         if rule.within and rule.change not in ("lower", "higher"):
             yield f"within is for what is lower or higher ({rule.basis})"
         if rule.afterwards and (rule.means != "warn" or rule.change in _NAMELESS):
-            yield f"afterwards is for a warning about a fact, or about a part that is moved ({rule.basis})"
+            yield (
+                "afterwards is for a warning about a fact, or about a part that is moved "
+                f"({rule.basis})"
+            )
     for kind, fact in dict.fromkeys(
         (kind, fact) for rule in book.change for kind in rule.of for fact in rule.facts
     ):
         directions = [book.of_fact(kind, fact, "lower"), book.of_fact(kind, fact, "higher")]
         if book.of_fact(kind, fact, "differs") is None and None in directions:
-            yield f"{fact} of {kind} needs a rule for `differs`, or one for `lower` and one for `higher`"
+            yield (
+                f"{fact} of {kind} needs a rule for `differs`, or one for `lower` and one for "
+                "`higher`"
+            )
     for kind in _PARTS:
         if None in (
             book.of_part(kind, "missing"),
             book.of_part(kind, "added"),
             book.of_part(kind, "unread"),
         ):
-            yield f"{kind} needs a rule for a part that is missing, one for a part that was added, and one for parts that are unread"
+            yield (
+                f"{kind} needs a rule for a part that is missing, one for a part that was "
+                "added, "
+                "and one for parts that are unread"
+            )
 
 
 def read(path: Path) -> ChangeBook:
-    """The rules of a file. Raises ChangeFileError for anything that is not exactly right, and for a fact without a rule for each change."""
+    """The rules of a file.
+
+    Raises ChangeFileError for anything that is not exactly right, and for a fact without a rule for
+    each change.
+    """
     book = resources.read(path, ChangeBook, ChangeFileError)
     for problem in _problems(book):
         raise ChangeFileError(f"{path.name}: {problem}")

@@ -1,7 +1,8 @@
 """What changed since the baseline: parts missing, replaced, moved or added, and facts that differ.
 
-A pure function of both runs and of the rules in the plan. What one of the two did not tell is no change; what tonight's did not is said.
-What somebody has done to the machine is a warning on the first night, and a note once a night has told of it.
+A pure function of both runs and of the rules in the plan. What one of the two did not tell is no
+change; what tonight's did not is said. What somebody has done to the machine is a warning on the
+first night, and a note once a night has told of it.
 """
 
 from __future__ import annotations
@@ -26,14 +27,22 @@ _ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
 CHANGES = "inventory."  # how the events of changes begin
 _SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
-NO_INVENTORY = "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
+NO_INVENTORY = (
+    "this run holds no inventory, so the machine's parts could not be held against "
+    "the baseline: "
+    "run it again"
+)
 _MOST = 5  # names in a line: the journal has them all
 
 
 @dataclass(frozen=True, slots=True)
 class MachineChange:
-    """One thing that is not as it was. `event` is by which its causes are found; `component` as tonight's run names it, None where no
-    part of tonight's is meant. `known` is what later nights are to know of it; None for what is told in one way every night."""
+    """One thing that is not as it was.
+
+    `event` is by which its causes are found; `component` as tonight's run names it, None where no
+    part of tonight's is meant. `known` is what later nights are to know of it; None for what is
+    told in one way every night.
+    """
 
     kind: ChangeSeverity
     event: str
@@ -44,9 +53,11 @@ class MachineChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """A run compared with the baseline of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
+    """A run compared with the baseline of its machine: findings of the run as a whole (fail, warn,
+    error), and notes that decide nothing.
 
-    `known` is what the next night is to know of it; None where this run could not be held against anything.
+    `known` is what the next night is to know of it; None where this run could not be held against
+    anything.
     """
 
     findings: tuple[Finding, ...]
@@ -72,7 +83,10 @@ def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> B
 
 
 def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
-    """Everything that changed since, failures first. The rules are those of `baseline`; without any nothing is compared."""
+    """Everything that changed since, failures first.
+
+    The rules are those of `baseline`; without any nothing is compared.
+    """
     if baseline.book is None:
         return ()
     pair = _Pair(baseline, tonight, baseline.book)
@@ -105,7 +119,8 @@ class _Pair:
         self._names = {
             matching.name(part): part for part in self._now.names
         }  # tonight's by the names that they had
-        # Another network card in the same place is told by its address, which an administrator may give as well.
+        # Another network card in the same place is told by its address, which an administrator may
+        # give as well.
         self._replaced = {
             one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK
         }
@@ -147,7 +162,10 @@ class _Pair:
     def _change(
         self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
     ) -> Iterator[MachineChange]:
-        """What a rule makes of a change. `key` tells it from others: the part as it was named, what became of it, and what it is now."""
+        """What a rule makes of a change.
+
+        `key` tells it from others: the part as it was named, what became of it, and what it is now.
+        """
         if rule.means == "nothing":
             return
         basis = f"basis: {rule.basis}"
@@ -171,7 +189,10 @@ class _Pair:
             )
 
     def _moved(self, part: str, now: str) -> str | None:
-        """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
+        """Where a part was and is, where that is another slot.
+
+        Bus numbers change when a card is added: a slot's own name goes first.
+        """
         if kind_of(part) == _NAMED_BY_SLOT:
             return f"{self._then.describe(part)} {self._when} is {now} now" if part != now else None
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
@@ -179,10 +200,18 @@ class _Pair:
         same_slot = None not in slots and len(set(slots)) == 1
         if same_slot or None in addresses or len(set(addresses)) == 1:
             return None
-        return f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} {self._when}, at {self._now.place(now)} now"
+        return (
+            f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} "
+            f"{self._when}, "
+            f"at {self._now.place(now)} now"
+        )
 
     def _compared(self) -> Iterator[tuple[str, str, str]]:
-        """The facts that can be held against tonight's: (part as it was named, fact, what was told of it). Of another part nothing can."""
+        """The facts that can be held against tonight's: (part as it was named, fact, what was told
+        of it).
+
+        Of another part nothing can.
+        """
         for (part, name), before in self._then.facts.items():
             if part not in self._replaced and (part in self._names or part not in self._then.names):
                 yield part, name, before
@@ -234,7 +263,10 @@ def _about(rule: ChangeRule, part: str, name: str) -> str:
 
 
 def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
-    """Which changes this is, and by what share of the earlier value. What is no number is never taken for a better one."""
+    """Which changes this is, and by what share of the earlier value.
+
+    What is no number is never taken for a better one.
+    """
     a, b = _size(before), _size(after)
     if a is None or b is None:
         return ("differs", "lower"), math.inf
@@ -244,7 +276,9 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
 
 
 def _fact_text(rule: ChangeRule, name: str, text: str) -> str:
-    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0` of a version is just that."""
+    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0`
+    of a version is just that.
+    """
     size = _size(text)
     if size is not None and name.endswith("_bytes"):
         return quantity(size / GIB, "GiB")

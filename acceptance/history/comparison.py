@@ -1,6 +1,10 @@
-"""Runs side by side: what each measured of the same components, and which differences lie outside the noise. Pure.
+"""Runs side by side: what each measured of the same components, and which differences lie outside
+the noise.
 
-The first run is what the others are compared with. Nothing here changes a verdict."""
+Pure.
+
+The first run is what the others are compared with. Nothing here changes a verdict.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,9 @@ from acceptance.history.matching import Matching, MovedPart, ReplacedPart, match
 from acceptance.history.noise import NoiseBook, Spread
 from acceptance.machine import recorded_inventory
 
-# Of a later run against the first. Lost: due in both and not measured any more; gained: the other way round. Gone and new: due in one
-# of the two alone. Changed: outside the noise, and nothing tells which is worse.
+# Of a later run against the first. Lost: due in both and not measured any more; gained: the other
+# way round. Gone and new: due in one of the two alone. Changed: outside the noise, and nothing
+# tells which is worse.
 DifferenceKind = Literal[
     "worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"
 ]
@@ -46,7 +51,9 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and with, `seconds` how long it took."""
+    """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and
+    with, `seconds` how long it took.
+    """
 
     name: str
     verdict: Verdict
@@ -59,9 +66,12 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A later run's value against the first one's. `difference` is in the unit, `share` of the first value, where there are any.
+    """A later run's value against the first one's.
 
-    `times` is how often the difference holds what the noise allows (infinite where it allows nothing).
+    `difference` is in the unit, `share` of the first value, where there are any.
+
+    `times` is how often the difference holds what the noise allows (infinite where it allows
+    nothing).
     """
 
     kind: DifferenceKind
@@ -73,7 +83,9 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One measurement of one component over all runs: `values` of each (None where there is none), `changes` of the later ones."""
+    """One measurement of one component over all runs: `values` of each (None where there is
+    none), `changes` of the later ones.
+    """
 
     check: str
     measurement: str
@@ -91,7 +103,9 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeChange:
-    """A check, or the verdict of the run (`check` is None), that did not come to the same in all runs; None where it was not due."""
+    """A check, or the verdict of the run (`check` is None), that did not come to the same in all
+    runs; None where it was not due.
+    """
 
     check: str | None
     outcomes: tuple[str | None, ...]
@@ -100,7 +114,9 @@ class OutcomeChange:
 
 @dataclass(frozen=True, slots=True)
 class FactDifference:
-    """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None where a run does not tell."""
+    """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None
+    where a run does not tell.
+    """
 
     component: str
     name: str
@@ -211,7 +227,9 @@ def _row(
 
 
 def _same_part(first: ComparedRun, later: ComparedRun, how: Matching, component: str) -> bool:
-    """Whether a component is one and the same part in both runs: by its identity where it tells one, else by the machine it is in."""
+    """Whether a component is one and the same part in both runs: by its identity where it tells
+    one, else by the machine it is in.
+    """
     ends = component.split("->")
     shared = set(unique_identities(first.identities).values()) & set(
         unique_identities(later.identities).values()
@@ -293,7 +311,10 @@ def _differences(
 
 
 def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
-    """A run under the name by which it is told from others. Raises UnreadableRun where nothing can be judged."""
+    """A run under the name by which it is told from others.
+
+    Raises UnreadableRun where nothing can be judged.
+    """
     verdict = fold(entries)
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
     inventory = recorded_inventory.observed_record(entries).inventory

@@ -1,7 +1,8 @@
 """Compare tonight's value with the reference: steps, slopes, grown noise, counters. Pure.
 
-Outside on one night is a warning, on two nights running a failure; so are several nights of the last ones that strayed. Where nothing
-tells which side is the worse one, a change is remarked and never fails: it may be for the better.
+Outside on one night is a warning, on two nights running a failure; so are several nights of the
+last ones that strayed. Where nothing tells which side is the worse one, a change is remarked and
+never fails: it may be for the better.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ from acceptance.history.reference import (
 )
 
 DriftSeverity = Literal["fail", "warn"]
-# Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
-# further apart than they did. Counter: one that grew too fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or
-# slope that the second look did not show.
+# Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a
+# night to show it. Noise: values that lie further apart than they did. Counter: one that grew too
+# fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or slope that the
+# second look did not show.
 DriftKind = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
 
 
 class DriftFinding(msgspec.Struct, frozen=True):
-    """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what` the drift, by which its causes are found."""
+    """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what`
+    the drift, by which its causes are found.
+    """
 
     kind: DriftSeverity
     what: DriftKind
@@ -40,8 +44,9 @@ class DriftFinding(msgspec.Struct, frozen=True):
 class DriftJudgement(msgspec.Struct, frozen=True):
     """What the past says of tonight's value.
 
-    `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it at the first look and within at the
-    second. `look_again`: a second look, which was not taken yet, could tell whether it was chance.
+    `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it
+    at the first look and within at the second. `look_again`: a second look, which was not taken
+    yet, could tell whether it was chance.
     """
 
     findings: tuple[DriftFinding, ...] = ()
@@ -63,7 +68,10 @@ def judge(
     value: float,
     repeated: float | None = None,
 ) -> DriftJudgement:
-    """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
+    """Hold a value, and that of the second look where one was taken, against the past.
+
+    What is no finite number fails.
+    """
     where = f"{measurement} on {component}"
     if not math.isfinite(value):
         words = f"{where} is no finite number that could be held against its past"
@@ -80,7 +88,10 @@ def judge(
     kind, why = _weight(past, stayed)
     second = "" if repeated is None else f", {quantity(repeated, unit)} at the second look"
     words = "; ".join(one.words for one in crossed)
-    text = f"{where}: measured {quantity(value, unit)}{second}: {words}; {why}; basis: {basis(past, unit)}"
+    text = (
+        f"{where}: measured {quantity(value, unit)}{second}: {words}; {why}; basis: "
+        f"{basis(past, unit)}"
+    )
     return DriftJudgement(
         (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise),
         stayed,
@@ -103,7 +114,10 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
         yield _Crossed("step", _deviation_text(value, level.middle, before, level.bounds, unit))
     if past.slope is not None and past.slope.bounds.beyond(value):
         slope = past.slope
-        way = f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within {slope.days:.0f} days"
+        way = (
+            f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within "
+            f"{slope.days:.0f} days"
+        )
         text = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
         yield _Crossed("slope", text)
     if past.first is not None and past.first.bounds.beyond(value):
@@ -165,7 +179,10 @@ def _judge_counter(
     off = past.off + 1
     again = counter.repeats and (past.before or off >= past.off_fails)
     stood = quantity(counter.stood, unit)
-    words = f"grew by {quantity(grown, unit)} within {_days(counter.days)}, {f'set back from {stood}' if back else f'from {stood}'}"
+    words = (
+        f"grew by {quantity(grown, unit)} within {_days(counter.days)}, "
+        f"{f'set back from {stood}' if back else f'from {stood}'}"
+    )
     bounds = f"allowed {quantity(counter.allowed, unit)}"
     if counter.most is not None:
         bounds += f", fails above {quantity(counter.most, unit)}"
@@ -175,7 +192,10 @@ def _judge_counter(
         else f"{nights(off)} of the last {past.off_of} strayed"
     )
     running = f"; {strayed}" if again else ""
-    text = f"{where}: measured {quantity(value, unit)}: {words}, {bounds}{running}; basis: {basis(past, unit)}"
+    text = (
+        f"{where}: measured {quantity(value, unit)}: {words}, {bounds}{running}; basis: "
+        f"{basis(past, unit)}"
+    )
     return DriftJudgement(
         (DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True
     )

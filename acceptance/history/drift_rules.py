@@ -1,4 +1,6 @@
-"""How far a measurement may be from its own nights before, and how it is to be judged: `fixtures/drift.toml`, read strictly."""
+"""How far a measurement may be from its own nights before, and how it is to be judged:
+`fixtures/drift.toml`, read strictly.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class DriftFileError(Exception):
-    """The file of rules about drift of rigproof's own is wrong; the message is one sentence that names file and entry."""
+    """The file of rules about drift of rigproof's own is wrong; the message is one sentence that
+    names file and entry.
+    """
 
 
 class NightCounts(Strict, frozen=True):
@@ -40,7 +44,9 @@ class NightCounts(Strict, frozen=True):
 
 
 class Deviation(Strict, frozen=True):
-    """One deviation is `of_noise` of the general spread; that counts as `prior` nights, and the own one is at least `floor` of it."""
+    """One deviation is `of_noise` of the general spread; that counts as `prior` nights, and the
+    own one is at least `floor` of it.
+    """
 
     of_noise: _Share
     prior: _Count
@@ -56,14 +62,17 @@ class Step(Strict, frozen=True):
 
 
 class Start(Strict, frozen=True):
-    """How many deviations from the median of the first nights are allowed, the baseline among them."""
+    """How many deviations from the median of the first nights are allowed, the
+    baseline among them.
+    """
 
     factor: _Factor
     basis: Text
 
 
 class SlopeRule(Strict, frozen=True):
-    """A slope is looked for in the last `over` nights, in `least` at the fewest that lie `days` apart.
+    """A slope is looked for in the last `over` nights, in `least` at the fewest that lie `days`
+    apart.
 
     Its ends differ by `factor` standard errors and by `change` general deviations.
     """
@@ -77,7 +86,9 @@ class SlopeRule(Strict, frozen=True):
 
 
 class Growth(Strict, frozen=True):
-    """Noise has grown when that of the `recent` nights is more than `ratio` times that of `before` nights or more."""
+    """Noise has grown when that of the `recent` nights is more than `ratio` times that of
+    `before` nights or more.
+    """
 
     recent: _Nights
     before: _Nights
@@ -110,9 +121,13 @@ class _Season(_Named, frozen=True, kw_only=True):
 
 
 class Rate(_Named, frozen=True, kw_only=True):
-    """A counter may grow by `per_day` and by one `step` of its own; by `most_per_day` it fails at once. Growth is taken over `over_days`.
+    """A counter may grow by `per_day` and by one `step` of its own; by `most_per_day` it fails at
+    once.
 
-    `repeats`: two nights running beyond it are a failure, and so are as many of the last ones as fail of any measurement.
+    Growth is taken over `over_days`.
+
+    `repeats`: two nights running beyond it are a failure, and so are as many of the last ones as
+    fail of any measurement.
     """
 
     per_day: _Rate
@@ -143,10 +158,11 @@ class _Sheet(Constants, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DriftRule:
-    """How one measurement is judged: `worse` is which side decides (None: neither), `general` its spread before nights tell.
+    """How one measurement is judged: `worse` is which side decides (None: neither), `general` its
+    spread before nights tell.
 
-    `rate` is there for a counter. `slow` is by how much a level may move slowly, in the unit, where seasons move it. `limit` is what the
-    value is held against anyway.
+    `rate` is there for a counter. `slow` is by how much a level may move slowly, in the unit, where
+    seasons move it. `limit` is what the value is held against anyway.
     """
 
     constants: Constants
@@ -177,13 +193,18 @@ class DriftBook:
         return None if self.counts(measurement) else self.noise.incomparable(measurement)
 
     def counts(self, measurement: str) -> bool:
-        """Whether this is a counter that the hardware keeps, and that goes on counting whatever it is tested with."""
+        """Whether this is a counter that the hardware keeps, and that goes on counting whatever
+        it is tested with.
+        """
         return _row(self.sheet.counter, measurement) is not None
 
     def rule(
         self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool
     ) -> DriftRule | None:
-        """How a measurement is judged by its nights; None for one that is exempt. `virtual`: the machine is a VM."""
+        """How a measurement is judged by its nights; None for one that is exempt.
+
+        `virtual`: the machine is a VM.
+        """
         if self.exempt(measurement) is not None:
             return None
         season = _row(self.sheet.season, measurement)
@@ -220,7 +241,8 @@ def _row(rows: Sequence[_Row], measurement: str) -> _Row | None:
 def read(path: Path, noise: NoiseBook) -> DriftBook:
     """The rules of a file.
 
-    Raises DriftFileError for anything that is not exactly right, and for a measurement that stands in two tables of one kind.
+    Raises DriftFileError for anything that is not exactly right, and for a measurement that stands
+    in two tables of one kind.
     """
     sheet = resources.read(path, _Sheet, DriftFileError)
     for rows in (sheet.sense, sheet.season, (*sheet.counter, *sheet.exempt)):

@@ -1,8 +1,9 @@
 """An era: nights measured with the same versions and settings. Only nights of one era are compared.
 Pure.
 
-Another image, driver, profile or time of load may give another value on a sound machine; what the machine itself is does not belong here:
-a replaced part, another VBIOS or BIOS is a change of the machine, and must be seen.
+Another image, driver, profile or time of load may give another value on a sound machine; what the
+machine itself is does not belong here: a replaced part, another VBIOS or BIOS is a change of the
+machine, and must be seen.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _LOAD = "load "  # before the name of a load whose seconds are a fact
 
 
 class Era(msgspec.Struct, frozen=True):
-    """What nights of one era have in common: facts by name, in order of their names; what is not known is absent."""
+    """What nights of one era have in common: facts by name, in order of their names; what is not
+    known is absent.
+    """
 
     facts: tuple[tuple[str, str], ...]
 
@@ -32,10 +35,12 @@ class Era(msgspec.Struct, frozen=True):
 
     @property
     def ground(self) -> tuple[tuple[str, str], ...]:
-        """Image, driver and station: a baseline counts as long as these are the same, whatever the profile and how long it loads.
+        """Image, driver and station: a baseline counts as long as these are the same, whatever the
+        profile and how long it loads.
 
-        A night is shorter than an acceptance, but does the same work in the same way; what a longer load makes different (heat) is worse
-        in the longer one, which the acceptance is. Nights among themselves are held tighter, and only within an era.
+        A night is shorter than an acceptance, but does the same work in the same way; what a longer
+        load makes different (heat) is worse in the longer one, which the acceptance is. Nights
+        among themselves are held tighter, and only within an era.
         """
         return tuple(
             (name, text)
@@ -45,9 +50,11 @@ class Era(msgspec.Struct, frozen=True):
 
 
 def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
-    """The era of a run, from what is known before it begins: of the provenance the station's own part is enough.
+    """The era of a run, from what is known before it begins: of the provenance the station's own
+    part is enough.
 
-    An image of ours is known by what went into it, so that one built anew from the same is the same; any other by its id.
+    An image of ours is known by what went into it, so that one built anew from the same is the
+    same; any other by its id.
     """
     driver = recorded_inventory.table(inventory, "board").get("nvidia_driver")
     facts: dict[str, str | None] = {
@@ -62,7 +69,9 @@ def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str
 
 
 def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None], ...]:
-    """The facts in which two eras differ: name, text before and after; None where an era has none of that name."""
+    """The facts in which two eras differ: name, text before and after; None where an era has
+    none of that name.
+    """
     was, now = dict(before.facts), dict(after.facts)
     names = sorted({*was, *now})
     return tuple(

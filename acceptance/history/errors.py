@@ -17,7 +17,9 @@ class HistoryError(Exception):
 
 
 class DamagedHistory(HistoryError):
-    """The file is no sound database of ours: it can be set aside, and another one made from the journals."""
+    """The file is no sound database of ours: it can be set aside, and another
+    one made from the journals.
+    """
 
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -91,8 +93,13 @@ def history_errors(path: Path) -> Iterator[None]:
 
 
 class BaselineRefused(Exception):
-    """What was asked for cannot be: a run that is no whole PASS of this machine, a baseline that is there already, or none."""
+    """What was asked for cannot be: a run that is no whole PASS of this machine, a baseline that
+    is there already, or none.
+    """
 
 
 class BaselineUnsound(Exception):
-    """The baseline cannot be read, believed or written. A run that should have been held against it is unjudged for this reason."""
+    """The baseline cannot be read, believed or written.
+
+    A run that should have been held against it is unjudged for this reason.
+    """

@@ -17,9 +17,23 @@ from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
 
 NIGHTS = 120  # four months: what a person can take in at a glance
 COLUMNS = (
-    "run_id", "utc", "verdict", "profile", "apart", "era", "check", "measurement", "component", "serial", "unit", "value", "again",
-    "outside", "unsteady", "failed",
-)  # fmt: skip
+    "run_id",
+    "utc",
+    "verdict",
+    "profile",
+    "apart",
+    "era",
+    "check",
+    "measurement",
+    "component",
+    "serial",
+    "unit",
+    "value",
+    "again",
+    "outside",
+    "unsteady",
+    "failed",
+)
 _AT_ONCE = 1000  # rows that are written together
 _FORMULA = (
     "=",
@@ -50,7 +64,10 @@ def trend_report(
     baseline_value: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights with the courses that match. `baseline_value` tells the baseline's value of one. Raises HistoryError."""
+    """The last nights with the courses that match.
+
+    `baseline_value` tells the baseline's value of one. Raises HistoryError.
+    """
     with (
         store.snapshot()
     ):  # a night that is added meanwhile would be in one of them and not in another
@@ -75,7 +92,11 @@ def export_rows(
     component: str | None = None,
     last: int | None = None,
 ) -> Iterator[bytes]:
-    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines at a time. Raises HistoryError."""
+    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines
+    at a time.
+
+    Raises HistoryError.
+    """
     rows = queries.rows(store, measurement, component, last)
     if form == "csv":
         yield _csv([COLUMNS])

@@ -1,4 +1,6 @@
-"""Facts of a machine in one run: its parts with their serial numbers, and what it ran on and with, by name."""
+"""Facts of a machine in one run: its parts with their serial numbers, and what
+it ran on and with, by name.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ Facts = dict[tuple[str, str], str]
 def circumstances(
     provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None
 ) -> Facts:
-    """Facts by component ("" for the machine) and name, with `more` of the machine; what is not known is absent.
+    """Facts by component ("" for the machine) and name, with `more` of the machine; what is not
+    known is absent.
 
     An inventory is plain data as a journal holds it, of whatever version wrote it.
     """
@@ -72,7 +75,8 @@ def _some(
         yield component, name, table.get(name)
 
 
-# Measured under load, or after it: the least of a run is what its links were worth. An idle card slows its PCIe link down.
+# Measured under load, or after it: the least of a run is what its links were worth. An idle card
+# slows its PCIe link down.
 _LINKS = {
     "gpu_link_gen": "link_gen",
     "gpu_link_width": "link_width",
@@ -93,7 +97,8 @@ _OF_LINK = (
 )
 _FOR_PEOPLE = ("memory", "GiB")  # rounded: `total_bytes` stands beside it
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-# IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an administrator and not by the maker.
+# IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an
+# administrator and not by the maker.
 _NO_MAKERS = 0x03
 
 
@@ -120,7 +125,9 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
 
 
 def _kinds_known(inventory: Table) -> Iterator[str]:
-    """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are for root to read."""
+    """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are
+    for root to read.
+    """
     for kind, table, name in (
         ("gpu", inventory, "pci"),
         ("disk", inventory, "disks"),
@@ -165,7 +172,9 @@ def _of_gpu(device: Table) -> dict[str, object]:
 
 
 def _own_mac(link: Table, links: Sequence[Table]) -> str | None:
-    """The address that a card was made with: one that two links tell is that of a bond, one that an administrator gave tells of no card."""
+    """The address that a card was made with: one that two links tell is that of a bond, one that
+    an administrator gave tells of no card.
+    """
     mac = link.get("mac")
     if not isinstance(mac, str) or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _NO_MAKERS:
         return None
@@ -195,7 +204,10 @@ def _number(value: float) -> str:
 
 
 def _links(entries: Sequence[Entry]) -> dict[tuple[str, str], float]:
-    """What links were worth under load and after it: the least that was measured. What is no finite number was not told."""
+    """What links were worth under load and after it: the least that was measured.
+
+    What is no finite number was not told.
+    """
     found: dict[tuple[str, str], float] = {}
     for entry in entries:
         body = entry.body
@@ -212,7 +224,9 @@ NETWORK = "net"
 
 
 def kind_of(component: str) -> str:
-    """The kind of part that a component is, as rules name it: "gpu", "disk", "dimm", "net", "cpu", "memory"; "machine" for the machine."""
+    """The kind of part that a component is, as rules name it: "gpu", "disk", "dimm", "net",
+    "cpu", "memory"; "machine" for the machine.
+    """
     found = (kind for prefix, kind in _PREFIX.items() if component.startswith(prefix))
     return next(found, component or "machine")
 
@@ -234,7 +248,9 @@ def _counts(component: str, facts: Facts, counted: CountedParts) -> bool:
 
 
 class Parts:
-    """The parts of one run that count, their identities, and the facts about them and about the machine."""
+    """The parts of one run that count, their identities, and the facts about
+    them and about the machine.
+    """
 
     def __init__(self, told: MachineFacts, counted: CountedParts) -> None:
         facts = told.by_name()
@@ -269,8 +285,10 @@ class Parts:
         return frozenset(filter(None, (self.fact(part, "mac") for part in self.names)))
 
     def links(self, shared: frozenset[str]) -> dict[str, str]:
-        """What tells each network link from the others: its own address where that is `shared` with the other run, else its place on the
-        bus, with its port. Names of links change with the system."""
+        """What tells each network link from the others: its own address where that is `shared` with
+        the other run, else its place on the
+        bus, with its port. Names of links change with the system.
+        """
         found = {}
         for part in self.names:
             mac, place = self.fact(part, "mac"), self.fact(part, "pci_address")

@@ -10,12 +10,16 @@ from acceptance.core import regular_file
 
 DATABASE = "history.sqlite3"
 FOLDER = "history"
-# What a machine's id may be to be a folder's name as it is: the installation's id is 32 hexadecimal digits, a host name may be anything.
+# What a machine's id may be to be a folder's name as it is: the installation's id is 32 hexadecimal
+# digits, a host name may be anything.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def folder(out: Path, machine_id: str) -> Path:
-    """`<out>/history/<machine-id>`; the folder need not be there. An id that is no plain name is known by its digest."""
+    """`<out>/history/<machine-id>`; the folder need not be there.
+
+    An id that is no plain name is known by its digest.
+    """
     plain = _PLAIN.fullmatch(machine_id) is not None
     name = (
         machine_id
@@ -26,7 +30,9 @@ def folder(out: Path, machine_id: str) -> Path:
 
 
 def require_files(path: Path) -> None:
-    """Raise NotRegular where a database, or a file that SQLite keeps beside it, is none that can be read without waiting."""
+    """Raise NotRegular where a database, or a file that SQLite keeps beside it, is none that can
+    be read without waiting.
+    """
     for ending in ("", "-wal", "-shm", "-journal"):
         regular_file.require(path.with_name(f"{path.name}{ending}"))
 

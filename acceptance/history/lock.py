@@ -18,7 +18,9 @@ WAIT_S = 20.0  # what others do there takes a second
 
 @contextlib.contextmanager
 def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the lock of a machine's history; its folder is made. The kernel releases it when its holder dies.
+    """Hold the lock of a machine's history; its folder is made.
+
+    The kernel releases it when its holder dies.
 
     Raises HistoryError when another process stays at it, or the folder cannot be written.
     """

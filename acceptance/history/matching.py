@@ -1,4 +1,6 @@
-"""Which component of one run is which of another: by serial number or UUID where both tell one, else by name."""
+"""Which component of one run is which of another: by serial number or UUID
+where both tell one, else by name.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _WAY = "->"  # between the two ends of a path
-# What firmware writes where it was given no serial number: one part alone may tell it, and another one the next night.
+# What firmware writes where it was given no serial number: one part alone may tell it, and another
+# one the next night.
 _NOBODY = re.compile("0*|f{4,}|n/?a|none|unknown", re.IGNORECASE)
 
 
@@ -32,7 +35,9 @@ class ReplacedPart:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The components of a later run by those of the first; `names` has the first run's name of each."""
+    """The components of a later run by those of the first; `names` has the
+    first run's name of each.
+    """
 
     names: Mapping[str, str]
     moved: tuple[MovedPart, ...]
@@ -43,13 +48,17 @@ class Matching:
         return _WAY.join(self.names.get(end, end) for end in component.split(_WAY))
 
     def is_other(self, component: str) -> bool:
-        """Whether a component of the first run is another part in the later one; a path is when one of its ends is."""
+        """Whether a component of the first run is another part in the later one; a path is when
+        one of its ends is.
+        """
         known = {one.component for one in self.replaced}
         return any(end in known for end in component.split(_WAY))
 
 
 def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
-    """Identities by component, without those that tell no part from another: that two components share, or that stand for none."""
+    """Identities by component, without those that tell no part from another: that two components
+    share, or that stand for none.
+    """
     times = Counter(identities.values())
     return {
         component: identity
@@ -59,9 +68,11 @@ def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
 
 
 def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[str]) -> Matching:
-    """Match the components of a later run; `first` and `later` are identities by component, `others` all components of the later run.
+    """Match the components of a later run; `first` and `later` are identities by component,
+    `others` all components of the later run.
 
-    A part that only the later run has keeps its name if that is free in the first, and gets a `'` otherwise.
+    A part that only the later run has keeps its name if that is free in the first, and gets a `'`
+    otherwise.
     """
     before, after = (
         {identity: component for component, identity in unique_identities(found).items()}

@@ -1,4 +1,7 @@
-"""One recorded run as the history holds it: who, when, with what, and every measurement as one row. Pure: from a journal's records."""
+"""One recorded run as the history holds it: who, when, with what, and every measurement as one row.
+
+Pure: from a journal's records.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from acceptance.history.era import Era
 from acceptance.history.matching import unique_identities
 from acceptance.machine import recorded_inventory
 
-# Why a night is no measure for others: it tested a part of the machine, it did not come to its end, somebody
-# else used its GPUs, or its loads ran in an image that the user named, which may hold
+# Why a night is no measure for others: it tested a part of the machine, it did not come to its end,
+# somebody else used its GPUs, or its loads ran in an image that the user named, which may hold
 # anything. Or nothing is left of it but what could be read of a damaged history.
 ExclusionReason = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
@@ -31,7 +34,9 @@ _DAY_S = 86400.0
 
 
 class PartMeasurement(NamedTuple):
-    """What is measured of one part, wherever that is; `name` is its identity, or where it has none its component."""
+    """What is measured of one part, wherever that is; `name` is its identity, or where it has
+    none its component.
+    """
 
     check: str
     measurement: str
@@ -40,7 +45,10 @@ class PartMeasurement(NamedTuple):
 
 
 class SeriesKey(NamedTuple):
-    """What one series of values belongs to. `serial` is the part's own identity, of a path those of both ends; None where it has none."""
+    """What one series of values belongs to.
+
+    `serial` is the part's own identity, of a path those of both ends; None where it has none.
+    """
 
     check: str
     measurement: str
@@ -58,9 +66,11 @@ class SeriesKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NightMeasurement:
-    """One due measurement of one night; `value` and `again` (the second look) are in the line's unit, None where there is none.
+    """One due measurement of one night; `value` and `again` (the second look) are in the line's
+    unit, None where there is none.
 
-    `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its absolute limit without a waiver.
+    `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its
+    absolute limit without a waiver.
     """
 
     line: SeriesKey
@@ -72,7 +82,9 @@ class NightMeasurement:
 
 
 class ReportedChanges(msgspec.Struct, frozen=True):
-    """What a night has told of changes since the run that is the baseline: `birth` is that run, by its id."""
+    """What a night has told of changes since the run that is the baseline:
+    `birth` is that run, by its id.
+    """
 
     birth: str
     known: tuple[KnownChange, ...]
@@ -80,11 +92,14 @@ class ReportedChanges(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One recorded run. `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the clock tells.
-    `virtual` says that the machine is one.
+    """One recorded run.
 
-    `apart` says why its values are not among those that later nights are held against; None where they are. A run that was `postponed`
-    found the machine in use and measured nothing. `told` is None where it was held against no baseline.
+    `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the
+    clock tells. `virtual` says that the machine is one.
+
+    `apart` says why its values are not among those that later nights are held against; None where
+    they are. A run that was `postponed` found the machine in use and measured nothing. `told` is
+    None where it was held against no baseline.
     """
 
     run_id: str
@@ -105,7 +120,10 @@ class Night:
 
 
 def night_from_entries(entries: Sequence[Entry]) -> Night:
-    """A run's journal as a night. Raises UnreadableRun where nothing can be judged, or nobody can tell when it was."""
+    """A run's journal as a night.
+
+    Raises UnreadableRun where nothing can be judged, or nobody can tell when it was.
+    """
     run = comparison.run_of(entries, "")
     first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
     start = first.body
@@ -144,7 +162,10 @@ def _reported_changes(entries: Sequence[Entry], start: RunStarted) -> ReportedCh
 
 
 def day_of(utc: str) -> float:
-    """A moment of a journal in days since 1970-01-01 in UTC. Raises UnreadableRun for a text that is no moment."""
+    """A moment of a journal in days since 1970-01-01 in UTC.
+
+    Raises UnreadableRun for a text that is no moment.
+    """
     try:
         moment = datetime.fromisoformat(utc)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -167,7 +188,8 @@ def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionR
         return "partial"
     if foreign_process.uses(entries):
         return "in-use"
-    # An image that was built here tells what went into it; one that was named with --image has an id and no more.
+    # An image that was built here tells what went into it; one that was named with --image has an
+    # id and no more.
     named = "image_id" in start.provenance and "image_inputs" not in start.provenance
     return "own-image" if named else None
 
@@ -197,7 +219,9 @@ def _finite(value: float | None) -> float | None:
 def series_key(
     check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]
 ) -> SeriesKey:
-    """The line of what a check owes; `identities` are the inventory's (`shown.identities`), known before anything is measured."""
+    """The line of what a check owes; `identities` are the inventory's (`shown.identities`),
+    known before anything is measured.
+    """
     return SeriesKey(
         check,
         due.measurement,
@@ -208,9 +232,13 @@ def series_key(
 
 
 def part_identity(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
-    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of them. None where one is not known.
+    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of
+    them.
 
-    What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
+    None where one is not known.
+
+    What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take
+    each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
     identity = unique_identities(identities)

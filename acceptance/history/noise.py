@@ -1,4 +1,6 @@
-"""How far two values of sound hardware may lie apart before the difference means something: `fixtures/noise.toml`, read strictly."""
+"""How far two values of sound hardware may lie apart before the difference means something:
+`fixtures/noise.toml`, read strictly.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class NoiseFileError(Exception):
-    """The file of spreads of rigproof's own is wrong; the message is one sentence that names file and entry."""
+    """The file of spreads of rigproof's own is wrong; the message is one sentence that names
+    file and entry.
+    """
 
 
 class _Spreads(Strict, frozen=True, kw_only=True):
@@ -62,7 +66,9 @@ class _Sheet(Strict, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What is allowed between two values: a share of the larger, or `absolute` in their unit; and where that comes from."""
+    """What is allowed between two values: a share of the larger, or `absolute` in their unit;
+    and where that comes from.
+    """
 
     size: float
     absolute: bool
@@ -85,14 +91,18 @@ class NoiseBook:
     sheet: _Sheet
 
     def incomparable(self, measurement: str) -> str | None:
-        """Why two runs' values of this measurement say nothing of each other; None where they do."""
+        """Why two runs' values of this measurement say nothing of each other;
+        None where they do.
+        """
         found = (
             row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements)
         )
         return next(found, None)
 
     def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
-        """What is allowed; `same_part` says that both values are of one and the same component, `virtual` that one was taken in a VM."""
+        """What is allowed; `same_part` says that both values are of one and the same component,
+        `virtual` that one was taken in a VM.
+        """
         row = self._row(measurement, unit, virtual)
         own = row.absolute if row.absolute is not None else row.share
         assert own is not None
@@ -105,11 +115,15 @@ class NoiseBook:
         return next(row for row in self.sheet.unit if row.unit == unit)
 
     def worse(self, unit: str) -> Worse | None:
-        """Which values of a unit are the worse ones where no limit tells; None where that cannot be said."""
+        """Which values of a unit are the worse ones where no limit tells; None
+        where that cannot be said.
+        """
         return next(row.worse for row in self.sheet.unit if row.unit == unit)
 
     def repeated(self, general: Spread, values: Sequence[float]) -> Spread:
-        """The spread that repeated values of one part show, where they are enough to tell; else the general one."""
+        """The spread that repeated values of one part show, where they are enough to tell; else
+        the general one.
+        """
         rule = self.sheet.repeated
         if len(values) < rule.runs:
             return general
@@ -122,7 +136,8 @@ class NoiseBook:
 def read(path: Path) -> NoiseBook:
     """The spreads of a file.
 
-    Raises NoiseFileError for anything that is not exactly right, and for a unit that is not there once.
+    Raises NoiseFileError for anything that is not exactly right, and for a unit that is not there
+    once.
     """
     sheet = resources.read(path, _Sheet, NoiseFileError)
     for row in (*sheet.noise, *sheet.unit):
@@ -134,7 +149,8 @@ def read(path: Path) -> NoiseBook:
         assert own is not None
         if row.other < own:
             raise NoiseFileError(
-                f"{path.name}: two parts cannot be nearer to each other than one to itself ({row.basis})"
+                f"{path.name}: two parts cannot be nearer to each other than one to itself "
+                f"({row.basis})"
             )
     units = sorted(row.unit for row in sheet.unit)
     if units != sorted(UNITS):

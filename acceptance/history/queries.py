@@ -17,7 +17,10 @@ from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
 from acceptance.history.trend import TrendPoint, TrendSeries
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
-_NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
+_NAMED = (
+    "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component "
+    "GLOB ?)"
+)
 _HELD = "apart IS NULL AND NOT postponed"
 
 
@@ -30,14 +33,18 @@ def night_values(
     last: int,
     only: Collection[str] | None = None,
 ) -> dict[PartMeasurement, tuple[NightValue, ...]]:
-    """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's values may be held against.
+    """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's
+    values may be held against.
 
-    Without an era, of all nights: that is for what does not depend on one. `only` names the measurements that are asked for.
+    Without an era, of all nights: that is for what does not depend on one. `only` names the
+    measurements that are asked for.
 
-    `after` is the number of a night, that of the run that accepted the machine: neither it nor any that was recorded before it is among
-    them, whatever the clock said. Nor are those of a run that was partial or interrupted, or that ran in an image of the user's own. What
-    was outside its past, or broke its limit, is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it
-    out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    `after` is the number of a night, that of the run that accepted the machine: neither it nor any
+    that was recorded before it is among them, whatever the clock said. Nor are those of a run that
+    was partial or interrupted, or that ran in an image of the user's own. What was outside its
+    past, or broke its limit, is there, marked: it tells two nights in a row, and whoever takes a
+    level from looks leaves it out. Values within their limits count whatever the night's verdict
+    was: another part's fault is not theirs.
     """
     of_era = "" if era is None else f"{_ERA} AND "
     query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
@@ -45,7 +52,8 @@ def night_values(
     order = list(days)
     spans = [(some[0], some[-1]) for some in (order[:first], order[first:][-last:]) if some]
     query = (
-        "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND night BETWEEN ? AND ?"
+        "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND "
+        "night BETWEEN ? AND ?"
         " ORDER BY night"
     )
     found: dict[PartMeasurement, dict[int, NightValue]] = {}
@@ -72,15 +80,20 @@ def _marks(flags: int) -> tuple[bool, bool, bool]:
 
 
 def number(store: Store, run_id: str) -> int | None:
-    """The number of a run's night; None where it is not recorded. Numbers are in the order of recording, whatever the clock said."""
+    """The number of a run's night; None where it is not recorded.
+
+    Numbers are in the order of recording, whatever the clock said.
+    """
     rows = _rows(store, "SELECT seq FROM night WHERE run_id = ?", run_id)
     return int(rows[0][0]) if rows else None
 
 
 def last_until(store: Store, day: float) -> int:
-    """The number of the last night that began no later than a day (since 1970-01-01); 0 where there is none.
+    """The number of the last night that began no later than a day (since 1970-01-01); 0 where there
+    is none.
 
-    Nights stand in their order, so one whose clock was wrong is outvoted by the others: the parting is where most clocks have it.
+    Nights stand in their order, so one whose clock was wrong is outvoted by the others: the parting
+    is where most clocks have it.
     """
     most = votes = found = 0
     for number, began in _rows(store, "SELECT seq, day FROM night ORDER BY seq"):
@@ -96,13 +109,16 @@ def trend_series(
     component: str | None = None,
     last: int | None = None,
 ) -> tuple[TrendSeries, ...]:
-    """Every measurement's course over the last recorded nights, or all; of those that match shell patterns, where they are given.
+    """Every measurement's course over the last recorded nights, or all; of those that match shell
+    patterns, where they are given.
 
     A measurement whose part was replaced has a course for each part.
     """
     query = (
-        f"SELECT run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0, {_HELD} AND flags & {FAILED} = 0, era"
-        " FROM figure CROSS JOIN night ON seq = night WHERE line = ? AND night >= ? AND value IS NOT NULL ORDER BY night"
+        f"SELECT run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0, "
+        f"{_HELD} AND flags & {FAILED} = 0, era"
+        " FROM figure CROSS JOIN night ON seq = night WHERE line = ? AND night >= ? AND value IS "
+        "NOT NULL ORDER BY night"
     )
     first, found = _first(store, last), []
     for number, line in _lines(store, measurement, component).items():
@@ -118,14 +134,17 @@ def rows(
     component: str | None = None,
     last: int | None = None,
 ) -> Iterator[tuple[object, ...]]:
-    """Every figure with its night and its line, course by course, oldest night first; also those without a value.
+    """Every figure with its night and its line, course by course, oldest night first; also those
+    without a value.
 
-    Run, moment (UTC), verdict, profile, why it is no measure (None where it is), era, check, measurement, component, serial, unit,
-    value, second look, outside, unsteady, failed.
+    Run, moment (UTC), verdict, profile, why it is no measure (None where it is), era, check,
+    measurement, component, serial, unit, value, second look, outside, unsteady, failed.
     """
     query = (
-        "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, serial, unit, value, again, flags"
-        " FROM line CROSS JOIN figure ON line = line.id AND night >= ? CROSS JOIN night ON seq = night"
+        "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, "
+        "serial, unit, value, again, flags"
+        " FROM line CROSS JOIN figure ON line = line.id AND night >= ? CROSS JOIN night ON seq = "
+        "night"
         f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
     )
     what, where = measurement or "*", component or "*"
@@ -152,7 +171,11 @@ def _first(store: Store, last: int | None) -> int:
 def _lines(
     store: Store, measurement: str | None = None, component: str | None = None
 ) -> dict[int, SeriesKey]:
-    query = f"SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line WHERE {_NAMED} ORDER BY id"
+    query = (
+        "SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line "
+        "WHERE "
+        f"{_NAMED} ORDER BY id"
+    )
     what, where = measurement or "*", component or "*"
     return {
         row[0]: SeriesKey._make(row[1:]) for row in _rows(store, query, what, what, where, where)
@@ -160,18 +183,27 @@ def _lines(
 
 
 def skipped_in_a_row(store: Store) -> int:
-    """How many runs in a row, the last one among them, found the machine in use and were postponed."""
-    query = "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night WHERE NOT postponed)"
+    """How many runs in a row, the last one among them, found the machine in use
+    and were postponed.
+    """
+    query = (
+        "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night "
+        "WHERE "
+        "NOT postponed)"
+    )
     return int(_rows(store, query)[0][0])
 
 
 def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
-    """The changes since the run that is the baseline, by its id, that the last night has told of; none where that was held against another.
+    """The changes since the run that is the baseline, by its id, that the last night has told of;
+    none where that was held against another.
 
-    A run that was partial, or did not come to its end, tells nobody. What cannot be read was not told.
+    A run that was partial, or did not come to its end, tells nobody. What cannot be read was not
+    told.
     """
     query = (
-        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR apart IN ('in-use', 'own-image'))"
+        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR "
+        "apart IN ('in-use', 'own-image'))"
         " ORDER BY seq DESC LIMIT 1"
     )
     for (text,) in _rows(store, query):

@@ -24,7 +24,9 @@ _TOLD = 3  # names of a list; who wants them all looks into the folder
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A run's folder with what its first record tells: when it began by two clocks, and during which boot."""
+    """A run's folder with what its first record tells: when it began by two
+    clocks, and during which boot.
+    """
 
     folder: str
     run_id: str
@@ -34,7 +36,8 @@ class _Found:
 
 
 def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
-    """The history of a machine, sound and up to date with the runs in `out`, and what there is to tell of that.
+    """The history of a machine, sound and up to date with the runs in `out`, and what there is to
+    tell of that.
 
     One that is damaged is set aside and made anew. Raises HistoryError where there can be none.
     """
@@ -56,10 +59,11 @@ def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
 
 
 def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
-    """Make another file from the runs that are there, and from what can be read of nights whose run is gone; the old one is kept.
+    """Make another file from the runs that are there, and from what can be read of nights whose run
+    is gone; the old one is kept.
 
-    `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it leaves the old file or the whole new one.
-    Raises HistoryError.
+    `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it
+    leaves the old file or the whole new one. Raises HistoryError.
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
@@ -84,7 +88,8 @@ def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> li
     there = path if path.exists() else None
     with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
         count, notices = catch_up(store, out, machine_id, old)
-    # The last to close a file empties its log: where that found no room, the file alone is not whole.
+    # The last to close a file empties its log: where that found no room, the file alone is not
+    # whole.
     if making.with_name(f"{making.name}-wal").exists():
         raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
     nights = f"{count} night{'' if count == 1 else 's'}"
@@ -100,7 +105,9 @@ def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> li
 
 
 def _keep(path: Path, aside: Path) -> None:
-    """Give a file a second name, and its log that name alone: SQLite would take it for the next file's."""
+    """Give a file a second name, and its log that name alone: SQLite would take
+    it for the next file's.
+    """
     try:
         aside.hardlink_to(path)
     except OSError:  # a file system without links
@@ -130,9 +137,11 @@ def _sound(path: Path) -> bool:
 def catch_up(
     store: Store, out: Path, machine_id: str, old: OldHistory | None = None
 ) -> tuple[int, tuple[str, ...]]:
-    """Add every closed run of this machine that the store does not hold, oldest first; how many, and what there is to tell.
+    """Add every closed run of this machine that the store does not hold, oldest first; how many,
+    and what there is to tell.
 
-    Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be read is told of, and left out.
+    Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be
+    read is told of, and left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
@@ -176,7 +185,10 @@ def _night(out: Path, run: _Found) -> Night:
 def _runs(
     out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]
 ) -> Iterator[_Found]:
-    """The closed runs of this machine in folders that are not known yet. One whose plan was never written proves nothing of any night."""
+    """The closed runs of this machine in folders that are not known yet.
+
+    One whose plan was never written proves nothing of any night.
+    """
     with errors.history_errors(out):
         names = sorted(
             path.parent.name
@@ -202,9 +214,11 @@ def _runs(
 
 
 def _order(runs: Iterable[_Found], ranks: Mapping[str, int]) -> list[str]:
-    """Run ids in the order in which they were made: as an earlier history had them, then by the clock.
+    """Run ids in the order in which they were made: as an earlier history had them, then by the
+    clock.
 
-    A clock that was set back has no say within a boot, whose own clock cannot be set; boots stand in the order of their median day.
+    A clock that was set back has no say within a boot, whose own clock cannot be set; boots stand
+    in the order of their median day.
     """
     boots: dict[str, list[_Found]] = {}
     for run in runs:

@@ -1,8 +1,8 @@
 """The reference of one measurement: what earlier nights say its value should be. Kept in the plan.
 Pure.
 
-Values, levels, bounds and deviations are in the measurement's unit. Bounds are allowed values; only those on the worse side are there,
-both where nothing tells which side that is.
+Values, levels, bounds and deviations are in the measurement's unit. Bounds are allowed values; only
+those on the worse side are there, both where nothing tells which side that is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class ReferenceBounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Level(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The own nights before: their median, how many they are, one deviation from night to night, and how many of it are allowed."""
+    """The own nights before: their median, how many they are, one deviation from night to night,
+    and how many of it are allowed.
+    """
 
     middle: float
     nights: int
@@ -53,7 +55,8 @@ class Level(msgspec.Struct, frozen=True, omit_defaults=True):
 class FirstNights(msgspec.Struct, frozen=True, omit_defaults=True):
     """How it began: the median of the first nights, from which `day` on, and how many they are.
 
-    `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the last nights lies beyond these bounds.
+    `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the
+    last nights lies beyond these bounds.
     """
 
     middle: float
@@ -65,7 +68,9 @@ class FirstNights(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A slow way down, or up: the level at the first and at the last third of so many nights, and the days between the two."""
+    """A slow way down, or up: the level at the first and at the last third of so many nights,
+    and the days between the two.
+    """
 
     first: float
     last: float
@@ -75,7 +80,9 @@ class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Noise that has grown: one deviation of the nights before the last ones, and of the last ones, `nights` in number."""
+    """Noise that has grown: one deviation of the nights before the last ones, and of the last
+    ones, `nights` in number.
+    """
 
     before: float
     now: float
@@ -83,9 +90,11 @@ class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CounterReference(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A counter that only grows: where it stood `days` before tonight, and by how much it may have grown since.
+    """A counter that only grows: where it stood `days` before tonight, and by how much it may have
+    grown since.
 
-    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a failure, and so are several of the last.
+    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a
+    failure, and so are several of the last.
     """
 
     stood: float
@@ -99,9 +108,10 @@ class CounterReference(msgspec.Struct, frozen=True, omit_defaults=True):
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that one measurement of one part is held against from before this run.
 
-    `decides` says that it is known which side is the worse one: without it nothing fails. `before`: the night before was outside.
-    `off` counts the nights before that were outside or unsteady, of the last `off_of` with tonight; with it `off_fails` of them fail.
-    `rebased`: the machine was accepted under other circumstances, so that its value of then says nothing now.
+    `decides` says that it is known which side is the worse one: without it nothing fails. `before`:
+    the night before was outside. `off` counts the nights before that were outside or unsteady, of
+    the last `off_of` with tonight; with it `off_fails` of them fail. `rebased`: the machine was
+    accepted under other circumstances, so that its value of then says nothing now.
     """
 
     decides: bool

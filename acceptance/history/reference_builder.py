@@ -24,10 +24,12 @@ from acceptance.history.reference import (
 class NightValue(msgspec.Struct, frozen=True, gc=False):
     """What one measurement of one part gave on one night.
 
-    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second look was taken, are in the
-    measurement's unit. `outside` and `unsteady` are what that night's judgement said: beyond the bound of its past (and still so at the
-    second look, where there was one), or beyond it at the first look and within it at the second. `failed` says that it broke its limit,
-    and nothing waived that: it counts as a night outside, and is never part of what is usual.
+    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second
+    look was taken, are in the measurement's unit. `outside` and `unsteady` are what that night's
+    judgement said: beyond the bound of its past (and still so at the second look, where there was
+    one), or beyond it at the first look and within it at the second. `failed` says that it broke
+    its limit, and nothing waived that: it counts as a night outside, and is never part of what is
+    usual.
     """
 
     day: float
@@ -38,7 +40,8 @@ class NightValue(msgspec.Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-NORMAL = 1.4826  # of a normal distribution, one standard deviation over the median distance from the median
+# of a normal distribution, one standard deviation over the median distance from the median
+NORMAL = 1.4826
 MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: the root of pi / 2
 _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
 
@@ -54,12 +57,13 @@ def build_reference(
 ) -> Reference | None:
     """What tonight is held against; None where there is nothing yet.
 
-    `nights` are of one part in one era, in their order, without tonight: all since the machine was accepted, or the
-    first and the last of them as many as the rules say. `baseline` is the value of the run that accepted it and
-    `baseline_day` when that was, in days since 1970-01-01 as `today`. `rebased` says that this run was of another era:
-    then its value does not count, and the first nights of this era stand in its place; that of a counter counts all
-    the same, because a part goes on counting whatever it is tested with. Nights whose value is no finite number are
-    passed over; one that broke its limit is a night outside, and no measure.
+    `nights` are of one part in one era, in their order, without tonight: all since the machine was
+    accepted, or the first and the last of them as many as the rules say. `baseline` is the value of
+    the run that accepted it and `baseline_day` when that was, in days since 1970-01-01 as `today`.
+    `rebased` says that this run was of another era: then its value does not count, and the first
+    nights of this era stand in its place; that of a counter counts all the same, because a part
+    goes on counting whatever it is tested with. Nights whose value is no finite number are passed
+    over; one that broke its limit is a night outside, and no measure.
     """
     every = [one for one in nights if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
@@ -186,12 +190,16 @@ def _counter_reference(
     rules: Constants,
     today: float,
 ) -> Reference | None:
-    """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
+    """A counter since the last night that is as long ago as the rule says, or since the first
+    whose clock can be believed.
+    """
     if not known:
         return None
-    # With a clock that was set back all that grew since the first night would be held against one day.
+    # With a clock that was set back all that grew since the first night would be held against one
+    # day.
     today = max(today, known[-1].day)
-    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set back, and no day passed.
+    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set
+    # back, and no day passed.
     past = [one for one in known if one.day <= today]
     days = list(accumulate((one.day for one in past), max))
     place = max(
@@ -208,7 +216,9 @@ def _counter_reference(
 
 
 def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:
-    """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
+    """Whether the limit fails whatever would lie beyond these bounds: then the
+    nights add nothing to it.
+    """
     limit = rule.limit
     if limit is None:
         return False
@@ -245,7 +255,9 @@ def _spread(values: Sequence[float], middle: float) -> float:
 
 
 def _median(values: Sequence[float]) -> float:
-    """The middle value; `statistics.median` takes three times as long, and a board of eight has two thousand figures."""
+    """The middle value; `statistics.median` takes three times as long, and a board of eight has
+    two thousand figures.
+    """
     ordered = sorted(values)
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -1,7 +1,9 @@
-"""What of a machine's history may go, by age and by size: figures of old nights, and folders of old runs with their telemetry.
+"""What of a machine's history may go, by age and by size: figures of old nights, and folders of old
+runs with their telemetry.
 
-Never the run that accepted the machine, never the newest, never one that is being written, and never a folder that is no run of this
-machine's. The caller holds the machine's lock, so that no run of this machine is under way.
+Never the run that accepted the machine, never the newest, never one that is being written, and
+never a folder that is no run of this machine's. The caller holds the machine's lock, so that no run
+of this machine is under way.
 """
 
 from __future__ import annotations
@@ -22,12 +24,16 @@ from acceptance.journal import reader, run_folder, segment
 _WITNESSES = (
     3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
 )
-REMOVED = "removed"  # beside the database: what is on its way out is no run any more, whoever dies while it goes
+# beside the database: what is on its way out is no run any more, whoever dies while it goes
+REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What was removed: folders with their bytes, and how many nights lost their figures. `left` is the bytes of the runs that stay."""
+    """What was removed: folders with their bytes, and how many nights lost their figures.
+
+    `left` is the bytes of the runs that stay.
+    """
 
     folders: tuple[tuple[str, int], ...]
     nights: int
@@ -44,10 +50,12 @@ def prune(
     keep_bytes: int | None = None,
     never: Collection[str] = (),
 ) -> PruneResult:
-    """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no more than `keep_bytes`.
+    """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no
+    more than `keep_bytes`.
 
-    `today` is in days since 1970-01-01; it is never taken to be later than two of the last three nights say, nor a night to be older than
-    those recorded before it. `never` names runs that stay. Raises HistoryError.
+    `today` is in days since 1970-01-01; it is never taken to be later than two of the last three
+    nights say, nor a night to be older than those recorded before it. `never` names runs that stay.
+    Raises HistoryError.
     """
     with errors.history_errors(out):
         _finish(store)
@@ -76,7 +84,9 @@ def prune(
 
 
 def _older(nights: Sequence[StoredNight], today: float, days: float) -> Iterator[str]:
-    """The runs that are older than so many days, by clocks of which any may have been wrong on any night."""
+    """The runs that are older than so many days, by clocks of which any may
+    have been wrong on any night.
+    """
     today = min(today, statistics.median_low(one.day for one in nights[-_WITNESSES:]))
     latest = -math.inf
     for one in nights:
@@ -138,7 +148,10 @@ def _finish(store: Store) -> None:
 
 
 def _forget(store: Store, old: Collection[str]) -> int:
-    """Remove the figures of these nights; the nights stay, as links of a chain. How many had any."""
+    """Remove the figures of these nights; the nights stay, as links of a chain.
+
+    How many had any.
+    """
     with store.transaction() as connection:
         rows = connection.execute(
             "SELECT seq, run_id FROM night WHERE NOT pruned ORDER BY seq"

@@ -51,7 +51,10 @@ def _has_facts(facts: Any) -> bool:
 
 
 class OldHistory:
-    """Reads row by row what can be read. Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others."""
+    """Reads row by row what can be read.
+
+    Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others.
+    """
 
     def __init__(self, connection: sqlite3.Connection | None, machine_id: str) -> None:
         self._connection = connection
@@ -72,7 +75,9 @@ class OldHistory:
 
     @classmethod
     def open(cls, path: Path | None, machine_id: str) -> Self:
-        """Open what was set aside; of None, or of what is no database at all, nothing can be read."""
+        """Open what was set aside; of None, or of what is no database at all,
+        nothing can be read.
+        """
         connection = None
         if path is not None:
             with contextlib.suppress(sqlite3.Error, NotRegular):
@@ -100,13 +105,17 @@ class OldHistory:
         if not self._lost:
             return ()
         return (
-            "not all of the old file could be read: of nights whose run folder is gone, values may be missing",
+            (
+                "not all of the old file could be read: of nights whose run folder is gone, "
+                "values may be missing"
+            ),
         )
 
     def night(self, run_id: str) -> Night | None:
         """A night by its run, as far as it can be read; None where nothing of it can."""
         query = (
-            "SELECT seq, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, facts, identities"
+            "SELECT seq, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, "
+            "facts, identities"
             " FROM night JOIN era ON era.id = era JOIN parts ON parts.id = parts WHERE run_id = ?"
         )
         for row in self._rows(query, run_id):
@@ -120,16 +129,34 @@ class OldHistory:
 
     def _night_from_row(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
         return Night(
-            row.run_id, self._machine_id, row.utc, row.day, row.seconds, row.profile, row.scope, row.verdict, bool(row.virtual),
-            bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,
-        )  # fmt: skip
+            row.run_id,
+            self._machine_id,
+            row.utc,
+            row.day,
+            row.seconds,
+            row.profile,
+            row.scope,
+            row.verdict,
+            bool(row.virtual),
+            bool(row.postponed),
+            row.apart if self._sound else row.apart or "salvaged",
+            Era(row.facts),
+            row.identities,
+            figures,
+        )
 
     def _measurements_of(self, seq: int) -> tuple[NightMeasurement, ...]:
-        """The figures of a night; those of its neighbours are read along, line by line, because so they lie in the file."""
+        """The figures of a night; those of its neighbours are read along, line by line, because
+        so they lie in the file.
+        """
         if seq not in self._read:
             self._read, self._figures = range(seq, seq + _AT_ONCE), {}
             for number, line in self._lines.items():
-                query = "SELECT night, value, again, flags FROM figure WHERE line = ? AND night >= ? AND night < ?"
+                query = (
+                    "SELECT night, value, again, flags FROM figure WHERE line = ? AND night "
+                    ">= ? "
+                    "AND night < ?"
+                )
                 for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
                     if isinstance(flags, int) and all(
                         isinstance(one, float | None) for one in (value, again)

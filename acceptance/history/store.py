@@ -1,4 +1,7 @@
-"""The history store: one SQLite file. Each night is added whole or not at all, once, by whoever comes first."""
+"""The history store: one SQLite file.
+
+Each night is added whole or not at all, once, by whoever comes first.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ from acceptance.history.night import Night, NightMeasurement
 
 APPLICATION = 0x52675072  # "RgPr", in the header of the file: whose it is
 
-# Each step takes a file from the version before to the next; what was published is never changed, another step is added.
-# `seq` is the order in which nights were recorded, and never goes back: clocks do. Names stand once, in `line`; a value is one row of
-# some 20 bytes, next to the other values of its line, because that is how they are read.
+# Each step takes a file from the version before to the next; what was published is never changed,
+# another step is added. `seq` is the order in which nights were recorded, and never goes back:
+# clocks do. Names stand once, in `line`; a value is one row of some 20 bytes, next to the other
+# values of its line, because that is how they are read.
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE era (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, facts TEXT NOT NULL)",
@@ -33,14 +37,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
             seq INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, folder TEXT, utc TEXT NOT NULL, day REAL NOT NULL,
             seconds REAL, profile TEXT NOT NULL, scope TEXT NOT NULL, verdict TEXT NOT NULL, virtual INTEGER NOT NULL,
             postponed INTEGER NOT NULL, apart TEXT, era INTEGER NOT NULL REFERENCES era, parts INTEGER NOT NULL REFERENCES parts,
-            pruned INTEGER NOT NULL DEFAULT 0)""",
+            pruned INTEGER NOT NULL DEFAULT 0)""",  # noqa: E501
         "CREATE INDEX night_by_era ON night (era, seq)",
         """CREATE TABLE line (
             id INTEGER PRIMARY KEY, check_id TEXT NOT NULL, measurement TEXT NOT NULL, component TEXT NOT NULL, unit TEXT NOT NULL,
             serial TEXT NOT NULL, UNIQUE (measurement, component, check_id, unit, serial))""",
         """CREATE TABLE figure (
             line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
-            flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",
+            flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",  # noqa: E501
     ),
     # What the night told of changes since the baseline, as JSON: the next one is to know it.
     ("ALTER TABLE night ADD COLUMN told TEXT",),
@@ -77,7 +81,10 @@ def schema_version(
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> None:
-    """Bring a file to the newest version: all of it or nothing, whoever dies in it. Raises what `version` does."""
+    """Bring a file to the newest version: all of it or nothing, whoever dies in it.
+
+    Raises what `version` does.
+    """
     if schema_version(connection, path, steps) == len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -101,7 +108,9 @@ OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
 
 @dataclass(frozen=True, slots=True)
 class StoredNight:
-    """What the store knows of a night besides its figures. `folder` is the run's folder in `out`, None once that was removed.
+    """What the store knows of a night besides its figures.
+
+    `folder` is the run's folder in `out`, None once that was removed.
 
     `pruned` says that its figures were removed. `era` is the era's key.
     """
@@ -122,7 +131,11 @@ class StoredNight:
 
 
 class Store:
-    """An open history. Every method raises HistoryError, and DamagedHistory where the file is no sound database of ours."""
+    """An open history.
+
+    Every method raises HistoryError, and DamagedHistory where the file is no sound database of
+    ours.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -132,10 +145,12 @@ class Store:
     def open(
         cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, locked: bool = False
     ) -> Self:
-        """Open a machine's history to write; it is made where there is none, and brought to this version.
+        """Open a machine's history to write; it is made where there is none, and brought to this
+        version.
 
-        `locked` says that the caller holds the `history_lock` of its folder.
-        Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
+        `locked` says that the caller holds the `history_lock` of its folder. Raises HistoryError,
+        also where the file system does not let two processes share memory, which the write-ahead
+        log needs.
         """
         with (
             errors.history_errors(path),
@@ -154,7 +169,8 @@ class Store:
                         f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
                     )
                     raise HistoryError(f"{path}: {text}: give a folder on a local disk with --out")
-                # A night is on the disk before its folder may be pruned, or the next one is held against it; it is one fsync a night.
+                # A night is on the disk before its folder may be pruned, or the next one is held
+                # against it; it is one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
                 migrate(connection, path, steps)
             except BaseException:
@@ -164,12 +180,17 @@ class Store:
 
     @classmethod
     def view(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS) -> Self:
-        """Open a history to read alone, in a folder that may be read-only. Raises HistoryError, also where there is none."""
+        """Open a history to read alone, in a folder that may be read-only.
+
+        Raises HistoryError, also where there is none.
+        """
         if not path.exists():
             raise HistoryError(
-                f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs"
+                f"{path}: there is no history yet: `rigproof history --rebuild` makes one "
+                "from the runs"
             )
-        # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
+        # What nobody can write may be read without the shared memory of the log, if nothing is left
+        # in that.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
         with errors.history_errors(path):
@@ -205,7 +226,11 @@ class Store:
             self.connection.close()
 
     def check(self) -> None:
-        """Look at the whole file. Raises DamagedHistory where SQLite finds anything wrong in its structure, and for eras without facts."""
+        """Look at the whole file.
+
+        Raises DamagedHistory where SQLite finds anything wrong in its structure, and for eras
+        without facts.
+        """
         with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -226,7 +251,10 @@ class Store:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All that is read within is of one moment, whoever adds a night meanwhile. Nothing may be written within."""
+        """All that is read within is of one moment, whoever adds a night meanwhile.
+
+        Nothing may be written within.
+        """
         with errors.history_errors(self.path):
             self.connection.execute("BEGIN")
         try:
@@ -261,8 +289,10 @@ class Store:
             reported = msgspec.json.encode(night.told).decode() if night.told else None
             more = (night.virtual, night.postponed, night.apart, era, parts, reported)
             done = connection.execute(
-                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts,"
-                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
+                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, "
+                "virtual, postponed, apart, era, parts,"
+                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO "
+                "NOTHING",
                 (*row, *more),
             )
             if done.rowcount != 1:
@@ -283,7 +313,8 @@ class Store:
     def nights(self, last: int | None = None) -> tuple[StoredNight, ...]:
         """The last nights that were recorded, or all, in the order in which they were."""
         query = (
-            "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, virtual, postponed, pruned"
+            "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, "
+            "virtual, postponed, pruned"
             " FROM night JOIN era ON era.id = night.era ORDER BY seq DESC LIMIT ?"
         )
         with errors.history_errors(self.path):
@@ -303,7 +334,10 @@ class Store:
 
 
 def era_of(facts: Any, path: Path) -> Era:
-    """An era from its facts as they stand in a file. Raises DamagedHistory for anything that is no list of names and texts."""
+    """An era from its facts as they stand in a file.
+
+    Raises DamagedHistory for anything that is no list of names and texts.
+    """
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
@@ -359,7 +393,10 @@ def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
     one = figure.line
     names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
     found = connection.execute(
-        "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?",
+        (
+            "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND "
+            "unit = ? AND serial = ?"
+        ),
         names,
     ).fetchone()
     if found:

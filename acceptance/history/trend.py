@@ -11,15 +11,19 @@ from typing import Literal, NamedTuple
 
 from acceptance.history.noise import NoiseBook, Spread
 
-RECENT = 7  # nights whose median is set beside that of the nights before: a week, so that one night does not make a trend
+# nights whose median is set beside that of the nights before: a week, so that one night does not
+# make a trend
+RECENT = 7
 
 TrendDirection = Literal["up", "down", "level"]
 
 
 class TrendPoint(NamedTuple):
-    """One night's value in the unit of its course; `day` as in `nights.Look`, `era` a number that changes where the era does.
+    """One night's value in the unit of its course; `day` as in `nights.Look`, `era` a number that
+    changes where the era does.
 
-    `held` says that it is a measure for others: from a whole run that came to its end, and within its absolute limit.
+    `held` says that it is a measure for others: from a whole run that came to its end, and within
+    its absolute limit.
     """
 
     run_id: str
@@ -34,7 +38,10 @@ class TrendPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrendSeries:
-    """One measurement of one part, oldest night first. `serial` is the part's identity, None where it has none."""
+    """One measurement of one part, oldest night first.
+
+    `serial` is the part's identity, None where it has none.
+    """
 
     check: str
     measurement: str
@@ -46,11 +53,13 @@ class TrendSeries:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a course comes to, in its unit. Median and deviation (MAD) are those of the usual nights of its last era.
+    """What a course comes to, in its unit.
 
-    `before` is the median of the nights before the last ones, `change` how far that of the last ones lies from it, `times` how often
-    that holds what the noise allows (infinite where it allows nothing), and `trend` its direction; None of all four where there are too
-    few nights to tell.
+    Median and deviation (MAD) are those of the usual nights of its last era.
+
+    `before` is the median of the nights before the last ones, `change` how far that of the last
+    ones lies from it, `times` how often that holds what the noise allows (infinite where it allows
+    nothing), and `trend` its direction; None of all four where there are too few nights to tell.
     """
 
     nights: int
@@ -65,7 +74,9 @@ class Summary:
 
 
 def usual_values(points: Sequence[TrendPoint]) -> list[float]:
-    """The values of the nights of the last era that are a measure for others, without those that were outside."""
+    """The values of the nights of the last era that are a measure for others,
+    without those that were outside.
+    """
     era = points[-1].era if points else None
     return [
         point.value for point in points if point.era == era and point.held and not point.outside
@@ -73,14 +84,20 @@ def usual_values(points: Sequence[TrendPoint]) -> list[float]:
 
 
 def split_recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
-    """The values of the last era that are a measure for others, parted: those before the last RECENT nights, and these."""
+    """The values of the last era that are a measure for others, parted: those before the last
+    RECENT nights, and these.
+    """
     era = points[-1].era if points else None
     values = [point.value for point in points if point.era == era and point.held]
     return values[:-RECENT], values[-RECENT:]
 
 
 def summary(course: TrendSeries, spread: Spread) -> Summary:
-    """Sum up a course. `spread` is what may lie between two values of this part, as `NoiseBook.repeated` has it of the nights before."""
+    """Sum up a course.
+
+    `spread` is what may lie between two values of this part, as `NoiseBook.repeated` has it of the
+    nights before.
+    """
     points = course.points
     values = usual_values(points)
     middle = statistics.median(values) if values else None
@@ -115,13 +132,16 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
 
 MAX_CHANGES = 10  # courses that are told apart because they changed: a screen's worth
 
-# Facts in which an era differs from the one before it: name, text before and after; None where one has none of that name.
+# Facts in which an era differs from the one before it: name, text before and after; None where one
+# has none of that name.
 Changes = tuple[tuple[str, str | None, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TrendRow:
-    """One course with its summary. `began` has the places of points with which another era begins; `born` is the baseline's value.
+    """One course with its summary.
+
+    `began` has the places of points with which another era begins; `born` is the baseline's value.
 
     `comparable` is false where two nights' values say nothing of each other.
     """
@@ -135,7 +155,9 @@ class TrendRow:
 
 @dataclass(frozen=True, slots=True)
 class TrendNight:
-    """One recorded run: when it began (UTC, ISO 8601), its verdict, and why it is no measure for others (None where it is)."""
+    """One recorded run: when it began (UTC, ISO 8601), its verdict, and why it is no measure for
+    others (None where it is).
+    """
 
     run_id: str
     utc: str
@@ -146,7 +168,8 @@ class TrendNight:
 
 @dataclass(frozen=True, slots=True)
 class TrendReport:
-    """The last `shown` of the nights of a machine, of which there are `recorded` in all; `others` are machines with a history beside it.
+    """The last `shown` of the nights of a machine, of which there are `recorded` in all; `others`
+    are machines with a history beside it.
 
     `baseline` is the run that accepted the machine, None where none did.
     """
@@ -159,11 +182,15 @@ class TrendReport:
     baseline: str | None = None
 
     def can_tell(self) -> bool:
-        """Whether anything has nights enough to tell a change; where nothing has, that none is found says nothing."""
+        """Whether anything has nights enough to tell a change; where nothing has, that none is
+        found says nothing.
+        """
         return any(row.comparable and row.summary.trend is not None for row in self.rows)
 
     def largest_changes(self) -> tuple[TrendRow, ...]:
-        """The courses whose last nights lie further from those before than noise explains, the furthest first; MAX_CHANGES of them."""
+        """The courses whose last nights lie further from those before than noise explains, the
+        furthest first; MAX_CHANGES of them.
+        """
         found = [
             (row.summary.times, row)
             for row in self.rows
@@ -180,7 +207,10 @@ def row(
     facts: Mapping[int, Mapping[str, str]],
     baseline: float | None = None,
 ) -> TrendRow:
-    """One course summed up. `facts` are those of each era by its number; `virtual` says that the machine is one."""
+    """One course summed up.
+
+    `facts` are those of each era by its number; `virtual` says that the machine is one.
+    """
     general = book.spread(series.measurement, series.unit, same_part=True, virtual=virtual)
     before, _ = split_recent(series.points)
     return TrendRow(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def boot_s() -> float:
-    """Seconds since this boot, sleep included; the same for every process and container of the machine (CLOCK_BOOTTIME)."""
+    """Seconds since this boot, sleep included; the same for every process and container of the
+    machine (CLOCK_BOOTTIME).
+    """
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -18,12 +20,16 @@ def utc() -> str:
 
 
 def boot_id(root: Path = Path("/")) -> str:
-    """The kernel's random name for this boot; another one means that the machine was restarted in between."""
+    """The kernel's random name for this boot; another one means that the
+    machine was restarted in between.
+    """
     return (root / "proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def machine_id(root: Path = Path("/")) -> str:
-    """The installation's own id, so that runs of several machines in one shared folder are told apart; host name where it has none."""
+    """The installation's own id, so that runs of several machines in one shared folder are told
+    apart; host name where it has none.
+    """
     try:
         return (root / "etc/machine-id").read_text(encoding="ascii").strip() or _host(root)
     except FileNotFoundError:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 
 
 class PackedReadings(Mapping[str, float]):
-    """Readings by name, as a dict of them is; the names are kept once for all samples that have the same."""
+    """Readings by name, as a dict of them is; the names are kept once for all
+    samples that have the same.
+    """
 
     __slots__ = ("_numbers", "_places")
 

@@ -1,4 +1,6 @@
-"""The journal of a run: its segments, each of one writer, read back merged; and following one that is being written."""
+"""The journal of a run: its segments, each of one writer, read back merged; and following one
+that is being written.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from acceptance.journal.segment import (
 SUPERVISOR = "journal.jsonl"
 TELEMETRY = "telemetry.jsonl"
 GPU_TELEMETRY = "telemetry-gpu.jsonl"
-CLOSING = "journal-closed"  # and a number: a start that was killed while closing leaves one behind, and the next takes another
+# and a number: a start that was killed while closing leaves one behind, and the next takes another
+CLOSING = "journal-closed"
 
 
 class NoRun(JournalError):
@@ -34,7 +37,9 @@ class NoRun(JournalError):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A whole run: the entries of all segments in the order in which they happened, and what was torn."""
+    """A whole run: the entries of all segments in the order in which they
+    happened, and what was torn.
+    """
 
     run_dir: Path
     entries: tuple[Entry, ...]
@@ -45,13 +50,15 @@ class Journal:
 
 
 def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
-    """Read a run's segments merged, in order of boot and boot-time clock; telemetry only when asked for, because it is long.
+    """Read a run's segments merged, in order of boot and boot-time clock; telemetry only when asked
+    for, because it is long.
 
     Raises JournalError when the folder holds no run, or a segment cannot be read.
     """
     if not (run_dir / SUPERVISOR).exists():
         raise NoRun(
-            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest"
+            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as "
+            "reports/latest"
         )
     names = sorted(path.name for path in run_dir.glob("journal-*.jsonl"))
     ordered = [SUPERVISOR, *sorted(names, key=lambda name: name.startswith(CLOSING))]
@@ -83,14 +90,16 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
 
 
 def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
-    """The head of a run's journal and its first record, without reading the rest; None where no whole record follows.
+    """The head of a run's journal and its first record, without reading the rest; None where no
+    whole record follows.
 
     Raises JournalError when the folder holds no run, or its beginning cannot be read.
     """
     path = run_dir / SUPERVISOR
     if not path.exists():
         raise NoRun(
-            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest"
+            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as "
+            "reports/latest"
         )
     try:
         with regular_file.open_read(path, most_bytes(path)) as file:
@@ -102,7 +111,10 @@ def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
 
 
 def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
-    """The last entries of a segment, from its last `size` bytes: of one that is too long to be read whole. None where there is no file.
+    """The last entries of a segment, from its last `size` bytes: of one that is too long to be read
+    whole.
+
+    None where there is no file.
 
     Raises JournalError when it cannot be read or a whole line there is no record.
     """
@@ -115,7 +127,8 @@ def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
         return ()
     except OSError as error:
         raise unreadable_segment(path, error) from error
-    # The first line is the head, or begins before what was read; after the last line end stands nothing, or a torn line.
+    # The first line is the head, or begins before what was read; after the last line end stands
+    # nothing, or a torn line.
     return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
 
 
@@ -128,7 +141,9 @@ def _entry(line: bytes, path: Path, where: str) -> Entry:
 
 
 class Tail:
-    """Follows a segment that is being written: each call of `new` gives the entries that were added since the last."""
+    """Follows a segment that is being written: each call of `new` gives the entries that were
+    added since the last.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -136,13 +151,17 @@ class Tail:
         self._lines = 0
 
     def new(self) -> list[Entry]:
-        """Entries not given before; an empty list while there is no such file. Raises JournalError as `each` does."""
+        """Entries not given before; an empty list while there is no such file.
+
+        Raises JournalError as `each` does.
+        """
         return list(self.each())
 
     def each(self) -> Iterator[Entry]:
         """As `new`, one by one: a segment of days is not held in memory as a whole.
 
-        Raises JournalError when it cannot be read, a whole line is no record, or a record is not the next by its number.
+        Raises JournalError when it cannot be read, a whole line is no record, or a record is not
+        the next by its number.
         """
         try:
             with regular_file.open_read(self._path, most_bytes(self._path)) as file:
@@ -162,6 +181,9 @@ class Tail:
     def _next(self, line: bytes) -> Entry:
         entry = _entry(line, self._path, f"line {self._lines}")
         if entry.seq != self._lines - 2:
-            text = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
+            text = (
+                f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or "
+                f"moved; {RESTORE}"
+            )
             raise JournalError(f"{self._path}, line {self._lines}: {text}")
         return entry

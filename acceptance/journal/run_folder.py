@@ -18,8 +18,8 @@ def write_whole(
 ) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it.
 
-    `then` is what to do when there is room again; for the views of a journal that is to write them once more. `mode` says who may read
-    it; without one that is the umask's business.
+    `then` is what to do when there is room again; for the views of a journal that is to write them
+    once more. `mode` says who may read it; without one that is the umask's business.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     if (

@@ -1,4 +1,6 @@
-"""The samples of a telemetry segment read for a picture: a few readings of each, in a stream, because a segment of days is long."""
+"""The samples of a telemetry segment read for a picture: a few readings of each, in a stream,
+because a segment of days is long.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from acceptance.journal.segment import UNDECODABLE, JournalError, unreadable_seg
 
 
 class GpuReadings(msgspec.Struct, frozen=True, gc=False):
-    """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for a clock below the highest.
+    """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for
+    a clock below the highest.
 
     None: the sample does not have it.
     """
@@ -47,9 +50,11 @@ class TimedSample(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_samples(path: Path) -> Iterator[TimedSample]:
-    """Every sample of a segment, in order; a torn last line is left out, and so is a segment that is not there.
+    """Every sample of a segment, in order; a torn last line is left out, and so is a segment that
+    is not there.
 
-    Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the next by its number.
+    Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the
+    next by its number.
     """
     decode = msgspec.json.Decoder(TimedSample).decode
     due = -1  # the first line is the head

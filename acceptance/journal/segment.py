@@ -1,7 +1,9 @@
-"""One segment of a journal: append-only JSON lines with one writer, crash-safe; writing it, and reading it back.
+"""One segment of a journal: append-only JSON lines with one writer, crash-safe; writing it, and
+reading it back.
 
-A line is one whole record. It reaches the disk (fsync) at check boundaries and events. A writer that dies may leave half a line at the
-end of its own segment, never in the middle: that line is dropped on reading, and said.
+A line is one whole record. It reaches the disk (fsync) at check boundaries and events. A writer
+that dies may leave half a line at the end of its own segment, never in the middle: that line is
+dropped on reading, and said.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ UNDECODABLE = (
     ValueError,
     RecursionError,
 )  # msgspec: malformed, of another shape, no UTF-8; nested without end
-# What may be lost to a power cut without changing what the run proves: the next record that does matter carries them along.
+# What may be lost to a power cut without changing what the run proves: the next record that does
+# matter carries them along.
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
@@ -39,7 +42,9 @@ class JournalError(Exception):
 
 
 class SegmentHead(msgspec.Struct, frozen=True):
-    """First line of a segment: which version of the format it is in, who writes it, and during which boot of the machine."""
+    """First line of a segment: which version of the format it is in, who writes it, and during
+    which boot of the machine.
+    """
 
     rigproof_journal: int
     segment: str
@@ -71,8 +76,11 @@ def _encodable(value: Any) -> Any:
 
 
 def encoded(value: object) -> bytes:
-    """A value as JSON. A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question mark: a record
-    with that is worth more than none."""
+    """A value as JSON.
+
+    A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question
+    mark: a record with that is worth more than none.
+    """
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -95,11 +103,15 @@ def _numbers(body: Body) -> Iterator[tuple[str, float]]:
 
 
 class Writer:
-    """Appends records to one segment. Every failure to write raises JournalError: evidence that is lost must not go unnoticed."""
+    """Appends records to one segment.
+
+    Every failure to write raises JournalError: evidence that is lost must not go unnoticed.
+    """
 
     def __init__(self, path: Path, root: Path = Path("/")) -> None:
         self._path = path
-        # Size of the file and number of the next record, before the last write of `_pending` bytes; the head has number -1.
+        # Size of the file and number of the next record, before the last write of `_pending` bytes;
+        # the head has number -1.
         self._before = (0, -1)
         self._pending = 0
         self._broken = False
@@ -107,7 +119,8 @@ class Writer:
             VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root)
         )
         try:
-            # Exclusive: a segment has one writer, and nothing is ever written into what another one left.
+            # Exclusive: a segment has one writer, and nothing is ever written into what another one
+            # left.
             self._file = os.open(
                 path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
             )
@@ -130,7 +143,8 @@ class Writer:
     def _next(self) -> int:
         """The number of the next record.
 
-        Ctrl-C, or the belt of the test engine, may raise between a write and whatever would count it: the file itself says what it took.
+        Ctrl-C, or the belt of the test engine, may raise between a write and whatever would count
+        it: the file itself says what it took.
         """
         size, number = self._before
         found = os.fstat(self._file).st_size
@@ -155,9 +169,11 @@ class Writer:
             raise self._unwritten(error) from error
 
     def write(self, body: Body) -> None:
-        """Append one record, and bring it to the disk unless it is one that the next record carries along.
+        """Append one record, and bring it to the disk unless it is one that the next record carries
+        along.
 
-        Raises JournalError when it cannot be written (and then for every later one too), ValueError for NaN and infinity.
+        Raises JournalError when it cannot be written (and then for every later one too), ValueError
+        for NaN and infinity.
         """
         for name, value in _numbers(body):
             if not math.isfinite(value):
@@ -194,7 +210,9 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment as read: its head, its entries, and the torn last line, if the writer died in it."""
+    """One segment as read: its head, its entries, and the torn last line, if
+    the writer died in it.
+    """
 
     head: SegmentHead | None
     entries: tuple[Entry, ...]
@@ -219,7 +237,8 @@ def most_bytes(path: Path) -> int:
 def read_segment(path: Path) -> Segment:
     """Read one segment.
 
-    Raises JournalError, naming file and line, when it is of a newer version or damaged before its last line.
+    Raises JournalError, naming file and line, when it is of a newer version or damaged before its
+    last line.
     """
     try:
         data = regular_file.read(path, most_bytes(path))
@@ -239,14 +258,18 @@ def read_segment(path: Path) -> Segment:
             raise JournalError(f"{path}, line {number}: is no record ({error}): {text}") from error
         if found.seq != number - 2:
             raise JournalError(
-                f"{path}, line {number}: record {found.seq} stands where {number - 2} is due: lines were lost or moved; {RESTORE}"
+                f"{path}, line {number}: record {found.seq} stands where {number - 2} is "
+                f"due: lines were lost or moved; {RESTORE}"
             )
         entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, path.name))
     return Segment(head, tuple(entries), torn)
 
 
 def head_of(path: Path, line: bytes) -> SegmentHead:
-    """The head from the first line of a segment. Raises JournalError when it is none, or of a newer version."""
+    """The head from the first line of a segment.
+
+    Raises JournalError when it is none, or of a newer version.
+    """
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may look otherwise

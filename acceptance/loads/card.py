@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-MEMORY_SHARE = 0.95  # of the free memory: the library's own work space and the rounding up of allocations need the rest
+# of the free memory: the library's own work space and the rounding up of allocations need the rest
+MEMORY_SHARE = 0.95
 
 
 class CardError(Exception):
@@ -66,14 +67,17 @@ def uuid(index: int) -> str:
 
 
 def gpu_identity() -> dict[str, Any]:
-    """Which GPU this is and what drives it, for the record; CardError where torch or a GPU is missing."""
+    """Which GPU this is and what drives it, for the record; CardError where
+    torch or a GPU is missing.
+    """
     try:
         import torch
     except ImportError as error:
         raise CardError(f"torch cannot be imported ({error}): run it in rigproof's image") from None
     if not torch.cuda.is_available():
         raise CardError(
-            "torch sees no GPU: see that `nvidia-smi` lists one here and that CUDA_VISIBLE_DEVICES names it"
+            "torch sees no GPU: see that `nvidia-smi` lists one here and that "
+            "CUDA_VISIBLE_DEVICES names it"
         )
     traits = torch.cuda.get_device_properties(0)
     return {
@@ -93,5 +97,7 @@ def take(card: Card, work: Callable[[], None], times: int) -> float:
 
 
 def times_for(seconds: float, one_s: float) -> int:
-    """How many pieces of work of `one_s` fill this time; one at least, and no more than the processor can give ahead without waiting."""
+    """How many pieces of work of `one_s` fill this time; one at least, and no more than the
+    processor can give ahead without waiting.
+    """
     return max(1, min(math.ceil(seconds / max(one_s, 1e-9)), 10000))

@@ -1,7 +1,9 @@
-"""Kernels of our own: CUDA C of `kernels/`, compiled by NVRTC to machine code for the GPU at hand, and started on torch's stream.
+"""Kernels of our own: CUDA C of `kernels/`, compiled by NVRTC to machine code for the GPU at hand,
+and started on torch's stream.
 
-NVRTC and the driver are reached through `cuda.bindings`, on which torch depends itself. Machine code (a cubin) for the real architecture,
-never PTX: what a driver translates at start is neither what was tested nor the same everywhere. Compiling needs no GPU.
+NVRTC and the driver are reached through `cuda.bindings`, on which torch depends itself. Machine
+code (a cubin) for the real architecture, never PTX: what a driver translates at start is neither
+what was tested nor the same everywhere. Compiling needs no GPU.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any
 from acceptance.loads.card import CardError
 
 FOLDER = Path(__file__).with_name("kernels")
-# What an image's NVRTC must compile for: every architecture that rigproof tests, from V100 to Blackwell.
+# What an image's NVRTC must compile for: every architecture that rigproof tests, from V100 to
+# Blackwell.
 ARCHITECTURES = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0))
 # Of boards with the GPU in the processor: their machine code runs nowhere else.
 _TEGRA = frozenset({53, 62, 72, 87, 101, 110})
@@ -30,15 +33,18 @@ def _require_success(code: Any, what: str) -> None:
     """Raise CardError unless NVRTC or the driver says that it went well (0)."""
     if int(code) != 0:
         raise CardError(
-            f"{what} said {getattr(code, 'name', code)}: is this driver new enough for torch's CUDA?"
+            f"{what} said {getattr(code, 'name', code)}: is this driver new enough for "
+            "torch's CUDA?"
         )
 
 
 def target(capability: tuple[int, int], known: Sequence[int]) -> int:
-    """The architecture to compile for, as a whole number (90), of those that NVRTC knows: the GPU's own, else its newest forerunner.
+    """The architecture to compile for, as a whole number (90), of those that NVRTC knows: the GPU's
+    own, else its newest forerunner.
 
-    Machine code for an architecture also runs on later ones of the same major number (CUDA programming guide, binary compatibility), so
-    an NVRTC that is older than the GPU still serves where it knows the family. Raises CardError where it does not.
+    Machine code for an architecture also runs on later ones of the same major number (CUDA
+    programming guide, binary compatibility), so an NVRTC that is older than the GPU still serves
+    where it knows the family. Raises CardError where it does not.
     """
     major, minor = capability
     own = 10 * major + minor
@@ -49,7 +55,10 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
     ]
     if not fit:
         newest = max(known, default=0)
-        text = f"NVRTC knows architectures up to sm_{newest} and none for compute capability {major}.{minor}"
+        text = (
+            f"NVRTC knows architectures up to sm_{newest} and none for compute capability "
+            f"{major}.{minor}"
+        )
         raise CardError(f"{text}: use an image with a newer CUDA")
     return max(fit)
 
@@ -78,7 +87,10 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
             log = b" " * size
             nvrtc.nvrtcGetProgramLog(program, log)
             said = " ".join(log.decode("utf-8", "replace").replace("\0", " ").split())[:300]
-            text = f"NVRTC cannot compile {name}.cu for compute capability {capability[0]}.{capability[1]}"
+            text = (
+                f"NVRTC cannot compile {name}.cu for compute capability "
+                f"{capability[0]}.{capability[1]}"
+            )
             raise CardError(f"{text}: {said or getattr(code, 'name', code)}")
         code, size = nvrtc.nvrtcGetCUBINSize(program)
         _require_success(code, "NVRTC")
@@ -109,10 +121,12 @@ class Kernels:
         self._functions: dict[str, Any] = {}
 
     def launch(self, name: str, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
-        """Give the GPU one kernel, after all that the current stream was given; arguments are ctypes values, as the kernel declares them.
+        """Give the GPU one kernel, after all that the current stream was given; arguments are
+        ctypes values, as the kernel declares them.
 
-        The current stream must be one of the device that the kernels were loaded for.
-        Raises CardError where the driver refuses. An error of the kernel itself shows where the stream is next waited for.
+        The current stream must be one of the device that the kernels were loaded for. Raises
+        CardError where the driver refuses. An error of the kernel itself shows where the stream is
+        next waited for.
         """
         import torch
 

@@ -1,6 +1,7 @@
 """Describe the wrong elements of one result: positions, stride, and differing bits. Pure.
 
-A result may be wrong in millions of places; the first 4096 by address are looked at, and all are counted.
+A result may be wrong in millions of places; the first 4096 by address are looked at, and all are
+counted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class WrongElement:
-    """One wrong element: its number in the result, and the bits that were due and that were found, as whole numbers without sign."""
+    """One wrong element: its number in the result, and the bits that were due and that were
+    found, as whole numbers without sign.
+    """
 
     element: int
     expected: int
@@ -29,8 +32,9 @@ def describe_elements(
 ) -> dict[str, Any]:
     """The places and the bits of wrong elements, for a miscompare's line.
 
-    `first` are the first of them by number, SEEN at most and one at least, `last` the number of the last of all. `columns` are those of
-    the result, `width` the bytes of an element, `base` the place of the result in the memory that holds all results, in bytes.
+    `first` are the first of them by number, SEEN at most and one at least, `last` the number of the
+    last of all. `columns` are those of the result, `width` the bytes of an element, `base` the
+    place of the result in the memory that holds all results, in bytes.
     """
     xors = [one.expected ^ one.got for one in first]
     either, every = 0, (1 << 8 * width) - 1
@@ -58,7 +62,9 @@ def describe_elements(
 
 
 def _stride(elements: Sequence[int]) -> int | None:
-    """The commonest distance of neighbours, in elements, where at least half of them have it; None else, and for one element alone."""
+    """The commonest distance of neighbours, in elements, where at least half of them have it;
+    None else, and for one element alone.
+    """
     steps = Counter(after - before for before, after in pairwise(elements))
     if not steps:
         return None

@@ -1,4 +1,6 @@
-"""How every GPU load begins and ends as a program: a clean environment, errors in one sentence, durations of its command line."""
+"""How every GPU load begins and ends as a program: a clean environment, errors in one sentence,
+durations of its command line.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,12 @@ def run_guarded(
     strays: Sequence[str] = (),
     errors: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Do the work of the load `name`; the exit status: 0, or 1 after one sentence on standard error.
+    """Do the work of the load `name`; the exit status: 0, or 1 after one sentence on standard
+    error.
 
-    `strays` are environment variables that would change what is measured, and are removed. CardError, RuntimeError (what CUDA and torch
-    say), ValueError, MemoryError and `errors` are told in their first line.
+    `strays` are environment variables that would change what is measured, and are removed.
+    CardError, RuntimeError (what CUDA and torch say), ValueError, MemoryError and `errors` are told
+    in their first line.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for stray in strays:
@@ -45,7 +49,8 @@ def run_guarded(
 def exit_load(status: int) -> None:
     """End the process; at once where something failed.
 
-    torch would tidy up on a GPU that may never answer, or abort in a context that was lost, and bury the sentence.
+    torch would tidy up on a GPU that may never answer, or abort in a context that was lost, and
+    bury the sentence.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -54,7 +59,9 @@ def exit_load(status: int) -> None:
 
 
 def seconds(text: str) -> float:
-    """A finite number of seconds above 0, thirty days at most; raises argparse.ArgumentTypeError for anything else."""
+    """A finite number of seconds above 0, thirty days at most; raises argparse.ArgumentTypeError
+    for anything else.
+    """
     try:
         value = float(text)
     except ValueError:

@@ -1,15 +1,19 @@
-"""What a load of ours prints: one JSON object a line on standard output, and the strict reader of it.
+"""What a load of ours prints: one JSON object a line on standard output, and the strict reader of
+it.
 
-    {"rigproof_load": 1, "load": NAME, "parameters": {...}}                                 first, once
-    {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}                once for each name and component
-    {"absent": NAME, "component": COMPONENT, "reason": TEXT}                                a reading that this hardware does not have
-    {"table": NAME, "columns": [TEXT, ...], "rows": [[CELL, ...], ...]}                     once for each name; a cell is a number or a text
-    {"miscompare": {...what differed, where and when...}}                                   as soon as it is found
-    {"note": TEXT}                                                                          for people
-    {"progress": SECONDS_DONE, "of": SECONDS}                                               for a progress bar; carries no evidence
-    {"end": true, "readings": COUNT}                                                        last, once; counts absences and tables too
+    {"rigproof_load": 1, "load": NAME, "parameters": {...}}                                 first,
+    once {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}
+    once for each name and component {"absent": NAME, "component": COMPONENT, "reason": TEXT}
+    a reading that this hardware does not have {"table": NAME, "columns": [TEXT, ...], "rows":
+    [[CELL, ...], ...]}                     once for each name; a cell is a number or a text
+    {"miscompare": {...what differed, where and when...}}                                   as soon
+    as it is found {"note": TEXT}
+    for people {"progress": SECONDS_DONE, "of": SECONDS}
+    for a progress bar; carries no evidence {"end": true, "readings": COUNT}
+    last, once; counts absences and tables too
 
-A text without its last line is that of a load that died, whatever it says before. Standard library only.
+A text without its last line is that of a load that died, whatever it says before. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -42,7 +46,9 @@ class LoadReading:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A reading that was asked for and that this component does not have, and the reason: never a silence."""
+    """A reading that was asked for and that this component does not have, and
+    the reason: never a silence.
+    """
 
     name: str
     component: str
@@ -51,7 +57,10 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class LoadTable:
-    """Figures that belong together; they decide nothing. `columns` name their units, and every row has a cell for each."""
+    """Figures that belong together; they decide nothing.
+
+    `columns` name their units, and every row has a cell for each.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -152,7 +161,9 @@ _KINDS = {  # the key that tells the kind of a line, and all keys it must have
 
 
 class ProtocolError(Exception):
-    """The text is not the whole output of a load; the message is one sentence and quotes the line."""
+    """The text is not the whole output of a load; the message is one sentence
+    and quotes the line.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +186,9 @@ class LoadOutput:
 
 
 class _Evidence:
-    """The readings, absences and tables of one output, in the order in which they came; ValueError for what comes twice."""
+    """The readings, absences and tables of one output, in the order in which they came;
+    ValueError for what comes twice.
+    """
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, ...], LoadReading | Absence | LoadTable] = {}
@@ -201,7 +214,9 @@ class _Evidence:
 
 
 class Output:
-    """Writes the lines, flushing each, so that a load that dies leaves what it found; ValueError for what the reader would refuse."""
+    """Writes the lines, flushing each, so that a load that dies leaves what it found; ValueError
+    for what the reader would refuse.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -254,9 +269,9 @@ class Output:
 def parse(output: str) -> LoadOutput:
     """Read the whole output of a load.
 
-    Raises ProtocolError, quoting the line, when the first line is not the hello of this version, a line is not an object of a known kind
-    with exactly its keys, a reading or a table comes twice or holds what is not finite, the end is missing or miscounts, or anything
-    follows the end.
+    Raises ProtocolError, quoting the line, when the first line is not the hello of this version, a
+    line is not an object of a known kind with exactly its keys, a reading or a table comes twice or
+    holds what is not finite, the end is missing or miscounts, or anything follows the end.
     """
     if not output:
         raise ProtocolError("the load printed nothing")
@@ -309,8 +324,9 @@ def parse(output: str) -> LoadOutput:
 def salvage(output: str) -> tuple[dict[str, Any], ...]:
     """The miscompares that can be read from a text that is not whole.
 
-    A load that found a wrong result and then died has still found it. This is evidence against the machine only: nothing that is read
-    here can make a run good, so a line that cannot be read is left out.
+    A load that found a wrong result and then died has still found it. This is evidence against the
+    machine only: nothing that is read here can make a run good, so a line that cannot be read is
+    left out.
     """
     found = []
     for line in output.split("\n"):
@@ -332,7 +348,8 @@ def _hello(line: str) -> tuple[str, dict[str, Any]]:
     version = record["rigproof_load"]
     if type(version) is not int or version != VERSION:
         raise ProtocolError(
-            f"the load's output has a version that is not {VERSION}, the only one known here: {_quote(line)}"
+            f"the load's output has a version that is not {VERSION}, the only one known "
+            f"here: {_quote(line)}"
         )
     try:
         exactly(record, _HELLO)
@@ -355,7 +372,8 @@ def _end(record: dict[str, Any], evidence: int) -> None:
 def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-        # Refuses NaN and infinity, and a lone surrogate, which would stop whoever writes the text to a file.
+        # Refuses NaN and infinity, and a lone surrogate, which would stop whoever writes the text
+        # to a file.
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         record = None

@@ -10,9 +10,12 @@ from acceptance.machine.inventory import Inventory
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that is due: it is on the PCI bus. `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
+    """A GPU that is due: it is on the PCI bus.
 
-    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no use.
+    `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
+
+    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no
+    use.
     """
 
     name: str
@@ -27,7 +30,8 @@ class Gpu:
 
 
 def gpus(inventory: Inventory) -> tuple[Gpu, ...]:
-    """The GPUs that are due: NVIDIA's display functions on the PCI bus in address order, never NVML's own list.
+    """The GPUs that are due: NVIDIA's display functions on the PCI bus in address order, never
+    NVML's own list.
 
     Named gpu0, gpu1, ... Parts cut out of a GPU by SR-IOV are not counted beside it.
     """

@@ -14,36 +14,44 @@ class SelectionError(Exception):
 
 
 def environment(due: Sequence[Gpu]) -> dict[str, str]:
-    """What makes CUDA count the GPUs that are due and no others, in their order: a tool's device 0 is the first of them.
+    """What makes CUDA count the GPUs that are due and no others, in their order: a tool's device 0
+    is the first of them.
 
-    Named by UUID: CUDA's own order is by speed unless told otherwise, and an index moves when a card is lost. A GPU without a UUID was
-    never known to NVML, and a run with one ends before any load.
+    Named by UUID: CUDA's own order is by speed unless told otherwise, and an index moves when a
+    card is lost. A GPU without a UUID was never known to NVML, and a run with one ends before any
+    load.
     """
     uuids = ",".join(gpu.uuid for gpu in due if gpu.uuid is not None)
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: uuids}
 
 
 def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """What to say of a CUDA_VISIBLE_DEVICES that was set outside: with `--gpus` it is not used, and that is said.
+    """What to say of a CUDA_VISIBLE_DEVICES that was set outside: with `--gpus` it is not used, and
+    that is said.
 
-    Without, it is refused: raises SelectionError. Honoured, it would pass a machine of which a part was hidden; ignored in silence, it
-    would load cards that somebody meant to spare.
+    Without, it is refused: raises SelectionError. Honoured, it would pass a machine of which a part
+    was hidden; ignored in silence, it would load cards that somebody meant to spare.
     """
     value = environ.get(VISIBLE)
     if value is None:
         return None
     if asked:
-        return f"{VISIBLE}={value} is set and not used: --gpus {','.join(asked)} says which GPUs are tested"
+        return (
+            f"{VISIBLE}={value} is set and not used: --gpus {','.join(asked)} says which GPUs "
+            "are tested"
+        )
     raise SelectionError(
-        f"{VISIBLE}={value} hides GPUs from CUDA: unset it to test the whole machine, or name the GPUs with --gpus (make: GPUS=0,1)"
+        f"{VISIBLE}={value} hides GPUs from CUDA: unset it to test the whole machine, or "
+        "name the GPUs with --gpus (make: GPUS=0,1)"
     )
 
 
 def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[str, ...]:
-    """The names (gpu0, ...) of the GPUs asked for, in the machine's order, of `count` that are due; of all when none is asked for.
+    """The names (gpu0, ...) of the GPUs asked for, in the machine's order, of `count` that are due;
+    of all when none is asked for.
 
-    Each word is an index (0, or gpu0: the order of the PCI addresses, as `nvidia-smi` counts), a UUID, or the beginning of one that no
-    other GPU shares. Raises SelectionError.
+    Each word is an index (0, or gpu0: the order of the PCI addresses, as `nvidia-smi` counts), a
+    UUID, or the beginning of one that no other GPU shares. Raises SelectionError.
     """
     every = tuple(f"gpu{index}" for index in range(count))
     chosen = {_name(word, gpus, every) for word in asked}

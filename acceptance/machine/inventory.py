@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 class Dimm:
     """One memory module. What the firmware does not give is None.
 
-    `slot` is unique on the machine. `rated_mts` is what the module is specified for, `configured_mts` what it runs at, in
-    megatransfers a second. `data_width_bits` leaves the check bits out, `total_width_bits` has them.
+    `slot` is unique on the machine. `rated_mts` is what the module is specified for,
+    `configured_mts` what it runs at, in megatransfers a second. `data_width_bits` leaves the check
+    bits out, `total_width_bits` has them.
     """
 
     slot: str
@@ -38,9 +39,10 @@ class DeviceNode:
 class Board:
     """The board and the system. What is not given is None.
 
-    `serial` is for root only. `nvidia_driver` is the version of the loaded kernel module, None when it is not loaded. `secure_boot` is
-    None on a machine that was not started through UEFI. `gpu_nodes` is each GPU's device node by its PCI address, as the driver numbers
-    them; empty where it does not show that.
+    `serial` is for root only. `nvidia_driver` is the version of the loaded kernel module, None when
+    it is not loaded. `secure_boot` is None on a machine that was not started through UEFI.
+    `gpu_nodes` is each GPU's device node by its PCI address, as the driver numbers them; empty
+    where it does not show that.
     """
 
     vendor: str | None
@@ -66,8 +68,9 @@ class Board:
 class CoreGroup:
     """Cores of one kind, so that a slow one can be held against its equals.
 
-    `name` is "all" on a machine of one kind, else "performance", "efficiency", or "other" for what the kernel puts in neither. Each
-    element of `cores` is one physical core: the numbers of its logical CPUs.
+    `name` is "all" on a machine of one kind, else "performance", "efficiency", or "other" for what
+    the kernel puts in neither. Each element of `cores` is one physical core: the numbers of its
+    logical CPUs.
     """
 
     name: str
@@ -76,7 +79,9 @@ class CoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Caches of one level, kind ("data", "instruction", "unified") and size; `instances` counts them over the machine."""
+    """Caches of one level, kind ("data", "instruction", "unified") and size; `instances` counts
+    them over the machine.
+    """
 
     level: int
     kind: str
@@ -88,9 +93,10 @@ class Cache:
 class Cpu:
     """The processors of the machine, online CPUs only.
 
-    `cores` are physical, `threads` logical; both, and `sockets`, count the whole machine. `sockets`, `cores` and `core_groups` are None
-    or empty where the kernel shows no topology. `governor` is "mixed: a, b" where CPUs differ, None where there is no cpufreq.
-    `virtualised` is the hypervisor flag of /proc/cpuinfo, None on architectures that have no flags line.
+    `cores` are physical, `threads` logical; both, and `sockets`, count the whole machine.
+    `sockets`, `cores` and `core_groups` are None or empty where the kernel shows no topology.
+    `governor` is "mixed: a, b" where CPUs differ, None where there is no cpufreq. `virtualised` is
+    the hypervisor flag of /proc/cpuinfo, None on architectures that have no flags line.
     """
 
     model: str | None
@@ -109,8 +115,9 @@ class Cpu:
 class GpuCounters:
     """Counters and states of health. None: NVML does not offer it, or refuses it.
 
-    `ecc_*` count memory errors of the whole device since the driver was loaded, `ecc_*_total` over its life. `remapped_*` are rows,
-    `retired_*` pages. `nvlink_*` are sums over the active links; None where one of them does not tell, or none is active.
+    `ecc_*` count memory errors of the whole device since the driver was loaded, `ecc_*_total` over
+    its life. `remapped_*` are rows, `retired_*` pages. `nvlink_*` are sums over the active links;
+    None where one of them does not tell, or none is active.
     """
 
     ecc_corrected: int | None
@@ -132,7 +139,10 @@ class GpuCounters:
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that uses a GPU. `name` and `memory_bytes` (of the GPU's memory) are None where nobody tells them."""
+    """A process that uses a GPU.
+
+    `name` and `memory_bytes` (of the GPU's memory) are None where nobody tells them.
+    """
 
     pid: int
     name: str | None
@@ -156,12 +166,15 @@ class Users:
 class GpuTraits:
     """What a GPU is and how it is set up. None: NVML does not offer it, or refuses it.
 
-    `compute_capability` is "9.0". Clocks are MHz, power limits W, temperatures degC (absolute; from Ada on often not offered).
-    `max_link_gen` is what the GPU alone can do, `max_link_*_here` what GPU and slot can do together. `power_limit_w` is the limit that
-    is enforced. `compute_mode` is "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical CPUs.
-    `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and `fabric_status` NVML's return code in that
-    record. `virtualised`: a hypervisor is between, passthrough counted. `memory_thermometer`: whether its memory's temperature is told.
-    `utilisation` is the share of the last moment (a sixth of a second to one second, nvml.h) in which a kernel ran on it.
+    `compute_capability` is "9.0". Clocks are MHz, power limits W, temperatures degC (absolute; from
+    Ada on often not offered). `max_link_gen` is what the GPU alone can do, `max_link_*_here` what
+    GPU and slot can do together. `power_limit_w` is the limit that is enforced. `compute_mode` is
+    "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical
+    CPUs. `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and
+    `fabric_status` NVML's return code in that record. `virtualised`: a hypervisor is between,
+    passthrough counted. `memory_thermometer`: whether its memory's temperature is told.
+    `utilisation` is the share of the last moment (a sixth of a second to one second, nvml.h) in
+    which a kernel ran on it.
     """
 
     compute_capability: str | None
@@ -196,7 +209,11 @@ class GpuTraits:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The observed machine. `pci` holds NVIDIA's functions only; `places` where GPUs and network cards hang in the PCI tree, by address."""
+    """The observed machine.
+
+    `pci` holds NVIDIA's functions only; `places` where GPUs and network cards hang in the PCI tree,
+    by address.
+    """
 
     cpu: Cpu
     memory: Memory
@@ -212,9 +229,10 @@ class Inventory:
 class Memory:
     """The machine's memory.
 
-    `total_bytes` is what the kernel manages, a little less than what is plugged in; `available_bytes` what a program could take now.
-    `dimms` is None when they could not be read (root only), and `dimms_unread` then says why and the cure; `slots_total` counts empty
-    slots too; `ecc` is the firmware's own word.
+    `total_bytes` is what the kernel manages, a little less than what is plugged in;
+    `available_bytes` what a program could take now. `dimms` is None when they could not be read
+    (root only), and `dimms_unread` then says why and the cure; `slots_total` counts empty slots
+    too; `ecc` is the firmware's own word.
     """
 
     total_bytes: int
@@ -229,10 +247,11 @@ class Memory:
 class NetworkLink:
     """One link. What the kernel does not give is None.
 
-    `kind` is "ethernet", "wireless" or "infiniband"; an InfiniBand port is named "mlx5_0/1". `speed_mbps` is given while the link is
-    up. `virtual` means that a hypervisor, not a card, is behind it. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
-    `is_virtual_function` marks one that SR-IOV cut out of a card. `pcie_speed_gts` (of one lane) and `pcie_width` (lanes) are those of a
-    card's own link.
+    `kind` is "ethernet", "wireless" or "infiniband"; an InfiniBand port is named "mlx5_0/1".
+    `speed_mbps` is given while the link is up. `virtual` means that a hypervisor, not a card, is
+    behind it. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
+    `is_virtual_function` marks one that SR-IOV cut out of a card. `pcie_speed_gts` (of one lane)
+    and `pcie_width` (lanes) are those of a card's own link.
     """
 
     name: str
@@ -253,8 +272,8 @@ class NetworkLink:
 class NvLink:
     """One link of a GPU. None: NVML does not offer or refuses it, or the link is not active.
 
-    `version` is "4.0", `speed_gbs` GB/s in one direction. `remote_address` is the PCI address of the other end, `remote_kind` "gpu",
-    "switch" or "unknown". The counters are of this link.
+    `version` is "4.0", `speed_gbs` GB/s in one direction. `remote_address` is the PCI address of
+    the other end, `remote_kind` "gpu", "switch" or "unknown". The counters are of this link.
     """
 
     link: int
@@ -270,10 +289,13 @@ class NvLink:
 
 @dataclass(frozen=True, slots=True)
 class NvmlDevice:
-    """One GPU as the driver knows it. `error` is set when it stopped answering; what was read before that is kept.
+    """One GPU as the driver knows it.
 
-    It has stopped when it refuses its identity (address, UUID, name, memory), or is lost. Whatever else is refused is None, by itself.
-    `traits`, `counters` and `links` are None and empty when it stopped answering before they were read.
+    `error` is set when it stopped answering; what was read before that is kept.
+
+    It has stopped when it refuses its identity (address, UUID, name, memory), or is lost. Whatever
+    else is refused is None, by itself. `traits`, `counters` and `links` are None and empty when it
+    stopped answering before they were read.
     """
 
     index: int
@@ -292,7 +314,9 @@ class NvmlDevice:
 
 @dataclass(frozen=True, slots=True)
 class NvmlAnswer:
-    """What the library said. `error` is set when it could not be asked; `error_code` is NVML's own number where it gave one.
+    """What the library said.
+
+    `error` is set when it could not be asked; `error_code` is NVML's own number where it gave one.
 
     `pairs` holds every ordered pair of the GPUs that answered.
     """
@@ -309,9 +333,10 @@ class NvmlAnswer:
 class NvmlPair:
     """From GPU `a` to GPU `b` (NVML's indices). None: NVML does not offer it.
 
-    `path` is what they have in common on the PCI bus: "INTERNAL" (one board), "PIX" (one switch), "PXB" (several), "PHB" (a host
-    bridge), "NODE" (a NUMA node), "SYS" (nothing but the system). `p2p_*` are "ok", "chipset-not-supported", "gpu-not-supported",
-    "topology-not-supported", "disabled-by-regkey", "not-supported" or "unknown".
+    `path` is what they have in common on the PCI bus: "INTERNAL" (one board), "PIX" (one switch),
+    "PXB" (several), "PHB" (a host bridge), "NODE" (a NUMA node), "SYS" (nothing but the system).
+    `p2p_*` are "ok", "chipset-not-supported", "gpu-not-supported", "topology-not-supported",
+    "disabled-by-regkey", "not-supported" or "unknown".
     """
 
     a: int
@@ -326,10 +351,12 @@ class NvmlPair:
 class PciFunction:
     """One function of a card. What the kernel does not give is None.
 
-    `address` is "0000:01:00.0", `device_id` "10de:2684", `class_code` "030000". `answers` is False when the configuration space reads
-    as all ones (lspci's `rev ff`): the card has fallen off the bus; None when it could not be read. Speeds are gigatransfers a second
-    of one lane, widths lanes; `slot_max_*` is what the port above the card can do. `is_virtual_function` marks a part that SR-IOV cut
-    out of another function. `slot` is the slot's name, as root reads it in the firmware's tables, else the kernel's.
+    `address` is "0000:01:00.0", `device_id` "10de:2684", `class_code` "030000". `answers` is False
+    when the configuration space reads as all ones (lspci's `rev ff`): the card has fallen off the
+    bus; None when it could not be read. Speeds are gigatransfers a second of one lane, widths
+    lanes; `slot_max_*` is what the port above the card can do. `is_virtual_function` marks a part
+    that SR-IOV cut out of another function. `slot` is the slot's name, as root reads it in the
+    firmware's tables, else the kernel's.
     """
 
     address: str
@@ -352,7 +379,10 @@ class PciFunction:
 
 @dataclass(frozen=True, slots=True)
 class PciPlace:
-    """A function's place. `host_bridge` is "pci0000:00"; `bridges` are the addresses between it and the function, the nearest last.
+    """A function's place.
+
+    `host_bridge` is "pci0000:00"; `bridges` are the addresses between it and the function, the
+    nearest last.
 
     `numa_node` and `cpus` (logical CPUs that are near) are None where the kernel does not tell.
     """
@@ -368,8 +398,8 @@ class PciPlace:
 class Disk:
     """One disk. What the kernel does not give is None.
 
-    `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` "nvme" over PCIe, else as the kernel's tree shows it ("sata", "sas", "usb",
-    "virtio", ...).
+    `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` "nvme" over PCIe, else as the kernel's
+    tree shows it ("sata", "sas", "usb", "virtio", ...).
     """
 
     name: str

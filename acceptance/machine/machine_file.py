@@ -1,4 +1,8 @@
-"""The declared machine: what the machine file says should be there, its own limits, and its waivers. TOML, strictly read."""
+"""The declared machine: what the machine file says should be there, its own limits, and its
+waivers.
+
+TOML, strictly read.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,16 @@ from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
 from acceptance.machine.toml_place import explain, line_of, spell
 
-# Far above any machine, far below what would hang a plan that names every component or overflow a float.
+# Far above any machine, far below what would hang a plan that names every component or overflow a
+# float.
 Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of open-gpu-kernel-modules.
+# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of
+# open-gpu-kernel-modules.
 DRIVER_GPUS = 32
 MOST_GPUS = 2 * DRIVER_GPUS  # a later driver may serve more; a plan names every pair
 MOST_LINKS = 144  # NVML lists up to 18 a GPU today
-# As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit form would never be equal to it.
+# As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit
+# form would never be equal to it.
 _ADDRESS = "^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$"
 _GpuNumber = Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS - 1)]
 # What keys with a form of their own must be, as a sentence ends.
@@ -33,12 +40,18 @@ FORMS = {
     "link_width": "1, 2, 4, 8 or 16",
     "link_gen": "1, 2, 3, 4, 5 or 6",
     "between": "the numbers of two GPUs, such as [0, 1]",
-    "path": 'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), "PIX", "PXB", "PHB", "NODE" or "SYS"',
+    "path": (
+        'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), '
+        '"PIX", '
+        '"PXB", "PHB", "NODE" or "SYS"'
+    ),
 }
 
 
 class DeclaredCpu(Strict, frozen=True):
-    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn program to drive beside ours."""
+    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn
+    program to drive beside ours.
+    """
 
     model: Text | None = None
     sockets: Positive | None = None
@@ -59,7 +72,9 @@ class DeclaredDimm(Strict, frozen=True):
 
 
 class DeclaredMemory(Strict, frozen=True):
-    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that stressapptest fills."""
+    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that
+    stressapptest fills.
+    """
 
     total_gib: Positive | None = None
     dimms: Positive | None = None
@@ -69,7 +84,9 @@ class DeclaredMemory(Strict, frozen=True):
 
 
 class DeclaredDisk(Strict, frozen=True):
-    """`[[disk]]`: disks are matched by model and, where given, by serial, never by a kernel name that changes."""
+    """`[[disk]]`: disks are matched by model and, where given, by serial, never
+    by a kernel name that changes.
+    """
 
     model: Text
     count: Positive = 1
@@ -85,7 +102,8 @@ class DeclaredLink(Strict, frozen=True):
 
 
 class DeclaredGpu(Strict, frozen=True):
-    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each declared fact is compared with that card.
+    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each
+    declared fact is compared with that card.
 
     `nvlink_links` is how many NVLinks of each card are active; 0 says that none is meant to be.
     """
@@ -102,7 +120,8 @@ class DeclaredGpu(Strict, frozen=True):
 class DeclaredGpuPair(Strict, frozen=True):
     """`[[gpu_pair]]`: what lies between two GPUs, by their numbers (gpu0 is 0), both ways.
 
-    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each reads and writes the other's memory.
+    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each
+    reads and writes the other's memory.
     """
 
     between: tuple[_GpuNumber, _GpuNumber]
@@ -122,7 +141,8 @@ class DeclaredSystem(Strict, frozen=True):
 
 
 SCHEMA = 1
-# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail in no other.
+# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail
+# in no other.
 BELOW_ZERO = ("degC",)
 
 
@@ -131,7 +151,9 @@ class MachineFileError(Exception):
 
 
 class DeclaredLimit(Strict, frozen=True):
-    """`[[limit]]`: a limit of this machine's own; it replaces the shipped one and is stamped as such."""
+    """`[[limit]]`: a limit of this machine's own; it replaces the shipped one
+    and is stamped as such.
+    """
 
     measurement: Text
     unit: Text
@@ -148,7 +170,10 @@ class DeclaredLimit(Strict, frozen=True):
 
 
 class Machine(Strict, frozen=True):
-    """A machine file. `gpus` is how many NVIDIA GPUs the machine has; 0 declares a machine without."""
+    """A machine file.
+
+    `gpus` is how many NVIDIA GPUs the machine has; 0 declares a machine without.
+    """
 
     schema: Literal[1]
     name: Text
@@ -185,7 +210,10 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         key: KeyPath = ["gpus"] if machine.gpus is not None else ["gpu"]
         yield (
             key,
-            f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it",
+            (
+                f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's "
+                "driver): correct it"
+            ),
         )
     places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
     for index, row in enumerate(machine.limit):
@@ -197,7 +225,10 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         for bound in ("low", "warn_low"):
             floor = getattr(row, bound)
             if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
-                text = f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever below 0"
+                text = (
+                    f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever "
+                    "below 0"
+                )
                 cure = "give the least that is accepted, or leave it out where high alone is meant"
                 yield (
                     [*key, bound],
@@ -209,7 +240,10 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             if name in places
         ]
         for first in sorted(set(earlier)):
-            text = f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
+            text = (
+                f"{spell(key)} for {row.measurement} never holds, because "
+                f"{spell(['limit', first])} goes before it"
+            )
             yield key, f"{text}: remove one of them, or put the one that names a component first"
         places.setdefault((row.measurement, row.component), index)
     for index, waiver in enumerate(machine.waiver):
@@ -228,13 +262,19 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         if gpu.address is not None and gpu.count > 1:
             yield (
                 ["gpu", index, "count"],
-                f"{spell(['gpu', index])} has one address, so its count cannot be {gpu.count}: remove one",
+                (
+                    f"{spell(['gpu', index])} has one address, so its count cannot be "
+                    f"{gpu.count}: remove one"
+                ),
             )
     for index, disk in enumerate(machine.disk):
         if disk.serial is not None and disk.count > 1:
             yield (
                 ["disk", index, "count"],
-                f"{spell(['disk', index])} has one serial, so its count cannot be {disk.count}: remove one",
+                (
+                    f"{spell(['disk', index])} has one serial, so its count cannot be "
+                    f"{disk.count}: remove one"
+                ),
             )
     yield from _pair_problems(machine)
     listed = sum(gpu.count for gpu in machine.gpu)
@@ -263,7 +303,10 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
             numbers = f"numbered from 0 to {count - 1}" if count else "none"
             yield (
                 [*key, "between"],
-                f"{key_text} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it",
+                (
+                    f"{key_text} names GPU {max(both)}, but the declared GPUs are {numbers}: "
+                    "correct it"
+                ),
             )
         elif both in seen:
             yield (
@@ -290,7 +333,11 @@ def _waiver_problem(waiver: Waiver) -> str | None:
     if (waiver.measurement is None) == (waiver.skip is None):
         return "give either measurement (with worst) or skip, the name of a check"
     if waiver.skip is not None and set(waiver.skip) & set("*?"):
-        return "a pattern would excuse whatever could not be done: name one check or one subject in skip"
+        return (
+            "a pattern would excuse whatever could not be done: name one check or one subject "
+            "in "
+            "skip"
+        )
     if waiver.skip is not None:
         return (
             None
@@ -327,7 +374,10 @@ def _parse(text: str, file: Path) -> dict[str, object]:
 
 
 def _text(file: Path) -> str:
-    """The text of a machine file. Raises MachineFileError where it is no file, too large, or no UTF-8."""
+    """The text of a machine file.
+
+    Raises MachineFileError where it is no file, too large, or no UTF-8.
+    """
     try:
         content = regular_file.read(file, regular_file.MACHINE_FILE)
         text = content.decode(
@@ -345,7 +395,9 @@ def _text(file: Path) -> str:
 
 
 def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
-    """What is wrong with one key of a file that was read already, beside the checks that there are; with file, line and key."""
+    """What is wrong with one key of a file that was read already, beside the checks that there
+    are; with file, line and key.
+    """
     return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
 
 
@@ -358,7 +410,11 @@ def read(file: Path) -> Machine:
     table = _parse(text, file)
     schema = table.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
-        sentence = f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a newer rigproof"
+        sentence = (
+            f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a "
+            "newer "
+            "rigproof"
+        )
         raise _error(file, line_of(text, ["schema"]), sentence)
     try:
         machine = msgspec.convert(table, Machine)

@@ -1,11 +1,14 @@
-"""A PCI Express link: the lesser of what card and slot can do, and the data rate that follows from it."""
+"""A PCI Express link: the lesser of what card and slot can do, and the data
+rate that follows from it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Source: PCI Express base specification. Gigatransfers a second of one lane, and the share of the bits that is data: 8 of 10 at first,
-# 128 of 130 from generation 3, 236 of the 256 bytes of a flit from generation 6.
+# Source: PCI Express base specification. Gigatransfers a second of one lane, and the share of the
+# bits that is data: 8 of 10 at first, 128 of 130 from generation 3, 236 of the 256 bytes of a flit
+# from generation 6.
 _LANES: dict[int, tuple[float, int, int]] = {
     1: (2.5, 8, 10),
     2: (5.0, 8, 10),
@@ -18,7 +21,9 @@ _LANES: dict[int, tuple[float, int, int]] = {
 
 
 def generation(transfers_gts: float | None) -> int | None:
-    """The generation whose lanes carry that many gigatransfers a second; None for a speed that is not shown, or of none of them."""
+    """The generation whose lanes carry that many gigatransfers a second; None for a speed that
+    is not shown, or of none of them.
+    """
     return next(
         (number for number, (speed, _, _) in _LANES.items() if speed == transfers_gts), None
     )
@@ -33,7 +38,10 @@ class LinkMaximum:
 
 
 def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum | None:
-    """The lesser of both sides; `what` goes before a number ("x", "generation "). One side alone counts; None where neither is known."""
+    """The lesser of both sides; `what` goes before a number ("x", "generation ").
+
+    One side alone counts; None where neither is known.
+    """
     if card is not None and slot is not None:
         if card == slot:
             return LinkMaximum(card, f"card and slot both offer {what}{card}")
@@ -47,7 +55,10 @@ def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum |
     if card is not None:
         return LinkMaximum(
             card,
-            f"the card offers {what}{card}, and the slot's maximum is not shown (a VM withholds it)",
+            (
+                f"the card offers {what}{card}, and the slot's maximum is not shown (a VM "
+                "withholds it)"
+            ),
         )
     if slot is not None:
         return LinkMaximum(
@@ -57,7 +68,9 @@ def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum |
 
 
 def data_rate(generation: int, width: int) -> tuple[float, str] | None:
-    """GB/s of data in one direction, and how it is derived; None for a generation that is not known."""
+    """GB/s of data in one direction, and how it is derived; None for a
+    generation that is not known.
+    """
     if generation not in _LANES:
         return None
     transfers, data, bits = _LANES[generation]

@@ -1,8 +1,9 @@
 """The inventory as a journal recorded it: GPUs by component name, and serial numbers of parts.
 Pure.
 
-An inventory is plain data here, of whatever version wrote it: what it does not hold, or holds in another shape, is absent. The machine
-as this version observes it has its GPUs named by `acceptance.machine.gpu`; a test holds that both name the same.
+An inventory is plain data here, of whatever version wrote it: what it does not hold, or holds in
+another shape, is absent. The machine as this version observes it has its GPUs named by
+`acceptance.machine.gpu`; a test holds that both name the same.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RecordedGpu:
-    """A GPU that was due: its component's name, its function on the PCI bus, and what the driver told of it (empty: nothing)."""
+    """A GPU that was due: its component's name, its function on the PCI bus, and what the driver
+    told of it (empty: nothing).
+    """
 
     name: str
     address: str
@@ -27,7 +30,9 @@ class RecordedGpu:
 
 
 def observed_record(entries: Sequence[Entry]) -> Observed:
-    """The machine as it showed itself before the run; an empty inventory where the journal holds none."""
+    """The machine as it showed itself before the run; an empty inventory where
+    the journal holds none.
+    """
     return next((entry.body for entry in entries if isinstance(entry.body, Observed)), Observed({}))
 
 
@@ -53,7 +58,8 @@ def devices(inventory: Table) -> tuple[Table, ...]:
 
 
 def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
-    """The GPUs that were due, named gpu0, gpu1, ...: the display functions on the PCI bus that are no part cut out of another, in order.
+    """The GPUs that were due, named gpu0, gpu1, ...: the display functions on the PCI bus that are
+    no part cut out of another, in order.
 
     A function that does not say that it is one is none.
     """
@@ -72,7 +78,9 @@ def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
 
 
 def identities(inventory: Table) -> dict[str, str]:
-    """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own` has those that name one part alone."""
+    """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own`
+    has those that name one part alone.
+    """
     by_gpu = {
         gpu.name: gpu.device.get("uuid") or gpu.device.get("serial")
         for gpu in recorded_gpus(inventory)

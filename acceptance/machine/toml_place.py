@@ -1,4 +1,6 @@
-"""Where in a TOML text a key stands, and what is wrong with it: the standard parser gives values without their lines."""
+"""Where in a TOML text a key stands, and what is wrong with it: the standard parser gives values
+without their lines.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _TOKEN = re.compile(
 
 
 class _Places:
-    """Walks a TOML text that the standard parser has accepted, and notes the line of every table, key and list element."""
+    """Walks a TOML text that the standard parser has accepted, and notes the line of every
+    table, key and list element.
+    """
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Path, int] = {}
@@ -62,7 +66,9 @@ class _Places:
         return self._tokens[self._next - 1][0]
 
     def _is_inside(self, closing: str) -> bool:
-        """Whether more comes before the closing bracket, which is taken with the line ends and commas before it."""
+        """Whether more comes before the closing bracket, which is taken with the line ends and
+        commas before it.
+        """
         while self._peek() in ("\n", ","):
             self._take()
         if self._peek() != closing:
@@ -125,12 +131,16 @@ class _Places:
 
 
 def places(text: str) -> dict[Path, int]:
-    """The line of every table, key and list element of a valid TOML text, by path: `("limit", 1, "unit")`."""
+    """The line of every table, key and list element of a valid TOML text, by
+    path: `("limit", 1, "unit")`.
+    """
     return _Places(text).lines
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line on which the key at `path` stands in a valid TOML text, or that of the innermost table around it; else None."""
+    """The line on which the key at `path` stands in a valid TOML text, or that of the innermost
+    table around it; else None.
+    """
     lines = places(text)
     return next(
         (lines[tuple(path[:end])] for end in range(len(path), 0, -1) if tuple(path[:end]) in lines),
@@ -150,9 +160,11 @@ def spell(path: Sequence[str | int]) -> str:
 
 
 def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int | None]:
-    """What is wrong with a table that msgspec refused, as one sentence for the user, and the line it concerns.
+    """What is wrong with a table that msgspec refused, as one sentence for the user, and the line
+    it concerns.
 
-    `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of their own what they must be.
+    `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of
+    their own what they must be.
     """
     what, _, pointer = (
         message.rpartition(" - at `$")
@@ -170,7 +182,11 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
         path.append(absent[1])
     key = spell(path)
     if unknown:
-        sentence = f"{key} is no key that rigproof knows: correct its spelling or remove it (README, “Machine files”)"
+        sentence = (
+            f"{key} is no key that rigproof knows: correct its spelling or remove it "
+            "(README, "
+            "“Machine files”)"
+        )
     elif missing:
         sentence = f"{key} is missing: add it"
     elif path and path[-1] in forms:

@@ -26,7 +26,8 @@ _UNKNOWN = "-"
 class Topology:
     """The matrix: `cells` by the names of its row and its column, without those that are not known.
 
-    `numa_nodes` and `cpus` (logical CPUs that are near, "0-31,64-95") are by name, where they are known.
+    `numa_nodes` and `cpus` (logical CPUs that are near, "0-31,64-95") are by name, where they are
+    known.
     """
 
     names: tuple[str, ...]
@@ -78,7 +79,9 @@ def _is_nvlink(cell: str) -> bool:
 
 
 def cards(inventory: Inventory) -> dict[str, str]:
-    """The network cards on the PCI bus: the name of the first port of each, InfiniBand's before others, with its PCI address."""
+    """The network cards on the PCI bus: the name of the first port of each, InfiniBand's before
+    others, with its PCI address.
+    """
     real = [link for link in inventory.links if link.pci_address is not None and not link.virtual]
     wired = [link for link in real if link.kind != "wireless"]
     named: dict[str, NetworkLink] = {}
@@ -93,7 +96,9 @@ def addresses(inventory: Inventory) -> tuple[str, ...]:
 
 
 def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
-    """The matrix of the GPUs that are due and the network cards, with NVLinks before any other way."""
+    """The matrix of the GPUs that are due and the network cards, with NVLinks
+    before any other way.
+    """
     due = gpus(inventory)
     where = {gpu.name: gpu.pci_address for gpu in due} | cards(inventory)
     devices = {device.index: device for device in inventory.nvml.devices}
@@ -130,7 +135,9 @@ def _of_gpus(
 
 
 def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
-    """How many NVLinks lead from one GPU to the other: those that end there; over switches, as many as both have active."""
+    """How many NVLinks lead from one GPU to the other: those that end there; over switches, as
+    many as both have active.
+    """
     direct = [link for link in a.links if link.active and link.remote_kind != "switch"]
     to_switch = [
         sum(link.active and link.remote_kind == "switch" for link in device.links)
@@ -181,8 +188,8 @@ def ranges(numbers: Sequence[int]) -> str:
 def path(a: PciPlace, b: PciPlace) -> str:
     """What lies between two functions, in the words of `nvidia-smi topo`.
 
-    "PIX": one bridge or switch; "PXB": several, and no host bridge; "PHB": a host bridge; "NODE": host bridges of one NUMA node; "SYS":
-    more than that, or nodes that the kernel does not tell.
+    "PIX": one bridge or switch; "PXB": several, and no host bridge; "PHB": a host bridge; "NODE":
+    host bridges of one NUMA node; "SYS": more than that, or nodes that the kernel does not tell.
     """
     if a.host_bridge != b.host_bridge:
         return "NODE" if a.numa_node is not None and a.numa_node == b.numa_node else "SYS"
@@ -191,5 +198,6 @@ def path(a: PciPlace, b: PciPlace) -> str:
         common += 1
     if common == 0:
         return "PHB"
-    # A switch is two bridges in a row: the port towards the host, which both have in common, and one port towards each function.
+    # A switch is two bridges in a row: the port towards the host, which both have in common, and
+    # one port towards each function.
     return "PIX" if max(len(a.bridges), len(b.bridges)) - common <= 1 else "PXB"

@@ -1,4 +1,6 @@
-"""The command that is started when a night is not PASS: the verdict on its standard input, a deadline, no shell."""
+"""The command that is started when a night is not PASS: the verdict on its standard input, a
+deadline, no shell.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,12 @@ def start(
     run_dir: Path | None,
     deadline: Deadline,
 ) -> str | None:
-    """Start the command once and wait for it; returns why it did not do its work, in one sentence, or None.
+    """Start the command once and wait for it; returns why it did not do its work, in one sentence,
+    or None.
 
-    It reads verdict.json from its standard input; `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, and `RIGPROOF_RUN_DIR` the run's folder,
-    absent where no run came about. What it prints goes to `logs/on-fail.log` there. What it leaves running ends with it.
+    It reads verdict.json from its standard input; `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, and
+    `RIGPROOF_RUN_DIR` the run's folder, absent where no run came about. What it prints goes to
+    `logs/on-fail.log` there. What it leaves running ends with it.
     """
     environment = {VERDICT: word} | ({RUN_DIR: str(run_dir)} if run_dir is not None else {})
     log = run_dir / "logs" / LOG if run_dir is not None and (run_dir / "logs").is_dir() else None
@@ -40,10 +44,17 @@ def start(
             stdin=verdict_file,
         )
     except command.CommandError as error:
-        return f"the command of --on-fail did not run: {one_line(str(error))}: mend it, or give another one"
+        return (
+            f"the command of --on-fail did not run: {one_line(str(error))}: mend it, or give "
+            "another one"
+        )
     if done.returncode == 0 and not done.timed_out:
         return None
     said = one_line(done.last_lines(2), 400)
     where = f" (all that it printed: {log})" if log is not None and done.log_error is None else ""
     text = f"; it last said: {said}" if said else ""
-    return f"the command of --on-fail, {name}, {done.describe()}{text}{where}: try it by hand with a verdict.json on its standard input"
+    return (
+        f"the command of --on-fail, {name}, {done.describe()}{text}{where}: try it by hand "
+        "with "
+        "a verdict.json on its standard input"
+    )

@@ -1,4 +1,6 @@
-"""Send a run's verdict to every notification target; one failing target does not stop the others."""
+"""Send a run's verdict to every notification target; one failing target does
+not stop the others.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ from acceptance.process.deadline import Deadline
 from acceptance.reports import verdict_json
 from acceptance.reports.text import one_line
 
-TOLD_S = 60.0  # of the command, and of the webhook: a nightly has ten minutes, and a pager answers within seconds
+# of the command, and of the webhook: a nightly has ten minutes, and a pager answers within seconds
+TOLD_S = 60.0
 NO_RUN = "no-run"  # in place of a run's id, where none came about
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What there is to tell. `file` holds verdict.json, `run_dir` is None where no run came about."""
+    """What there is to tell.
+
+    `file` holds verdict.json, `run_dir` is None where no run came about.
+    """
 
     word: VerdictWord
     run_id: str
@@ -37,10 +43,12 @@ class _News:
 
 
 def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
-    """Tell of a run that has its verdict.json; returns a sentence about each thing that did not work.
+    """Tell of a run that has its verdict.json; returns a sentence about each thing that did not
+    work.
 
-    At every verdict the textfile is written and the webhook posted to; the command is started at FAIL and UNJUDGED. A run that cannot be
-    read is told as trouble. It never raises for what goes wrong with the telling. Call it from the main thread, which may start programs.
+    At every verdict the textfile is written and the webhook posted to; the command is started at
+    FAIL and UNJUDGED. A run that cannot be read is told as trouble. It never raises for what goes
+    wrong with the telling. Call it from the main thread, which may start programs.
     """
     try:
         found = reader.read(run_dir)
@@ -59,7 +67,8 @@ def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
 
 
 def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
-    """Tell of a night on which nothing was run because the machine was in use: node-exporter alone, and nothing but that.
+    """Tell of a night on which nothing was run because the machine was in use: node-exporter alone,
+    and nothing but that.
 
     What the last run that measured has told stays: a machine that has failed has still failed.
     """
@@ -76,7 +85,9 @@ def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, .
 
 
 def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]:
-    """Tell that no run came about, and why, as an UNJUDGED verdict without checks; as `notify_run` in all else."""
+    """Tell that no run came about, and why, as an UNJUDGED verdict without checks; as
+    `notify_run` in all else.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
             file = Path(folder) / run_folder.VERDICT
@@ -87,7 +98,10 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
             )
     except OSError as error:
         return (
-            f"nobody was told that no run came about: {error.strerror}: make room in {tempfile.gettempdir()}",
+            (
+                f"nobody was told that no run came about: {error.strerror}: make room in "
+                f"{tempfile.gettempdir()}"
+            ),
         )
 
 
@@ -98,7 +112,9 @@ def textfile(run_dir: Path, path: Path) -> None:
 
 
 def nights_of(path: Path) -> Path:
-    """Where the nights are told, beside the file of the runs: `rigproof-nights.prom` beside `rigproof.prom`."""
+    """Where the nights are told, beside the file of the runs: `rigproof-nights.prom` beside
+    `rigproof.prom`.
+    """
     return path.with_name(f"{path.stem}-nights{path.suffix}")
 
 
@@ -120,14 +136,21 @@ def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
 
 
 def _safely(step: Callable[[], str | None]) -> str | None:
-    """What one of them says. An error of ours in it is told, too: the next one must be told, and the verdict stands."""
+    """What one of them says.
+
+    An error of ours in it is told, too: the next one must be told, and the verdict stands.
+    """
     try:
         return step()
     except Exception as error:  # noqa: BLE001 - see above
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
         # Its text may quote an address with its key.
-        return f"an error of rigproof's own in {place} ({type(error).__name__}) kept somebody from being told; please report it"
+        return (
+            f"an error of rigproof's own in {place} ({type(error).__name__}) kept somebody "
+            "from "
+            "being told; please report it"
+        )
 
 
 def _textfile(news: _News, path: Path) -> str | None:
@@ -158,6 +181,9 @@ def _webhook(news: _News, settings: NotificationTargets) -> str | None:
         body = regular_file.read(news.file, regular_file.SMALL_RECORD)
     except OSError as error:
         cure = f"run `rigproof report {news.run_dir}`"
-        return f"the webhook {hook.safe_address} was not told: {news.file}: cannot be read ({error.strerror}): {cure}"
+        return (
+            f"the webhook {hook.safe_address} was not told: {news.file}: cannot be read "
+            f"({error.strerror}): {cure}"
+        )
     failure = webhook.post(hook, body, news.run_id, Deadline.after(TOLD_S))
     return None if failure is None else f"the webhook {hook.safe_address} was not told: {failure}"

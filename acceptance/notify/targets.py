@@ -20,25 +20,34 @@ MOST_BYTES = 4096  # of an address or a secret; a larger file is another file
 
 
 class TargetError(Exception):
-    """A setting of --textfile, --on-fail, --webhook or --webhook-secret-file cannot be used; the message is one sentence."""
+    """A setting of --textfile, --on-fail, --webhook or --webhook-secret-file cannot be used; the
+    message is one sentence.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where a verdict is posted to, and what it is signed with. Both may be secret: neither is ever printed."""
+    """Where a verdict is posted to, and what it is signed with.
+
+    Both may be secret: neither is ever printed.
+    """
 
     url: str = field(repr=False)
     secret: bytes | None = field(default=None, repr=False)
 
     @property
     def safe_address(self) -> str:
-        """As much of the address as may be read by anybody: an address's path, query and user name often are the key to it."""
+        """As much of the address as may be read by anybody: an address's path, query and user
+        name often are the key to it.
+        """
         return _safe_address(urlsplit(self.url))
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationTargets:
-    """Whom to tell: the file for node-exporter, the command for what is not PASS, as words, and the webhook for every verdict."""
+    """Whom to tell: the file for node-exporter, the command for what is not PASS, as words, and
+    the webhook for every verdict.
+    """
 
     textfile: Path | None = None
     on_fail: tuple[str, ...] = ()
@@ -54,7 +63,8 @@ def read(
     """The settings as they were typed, each looked at. Raises TargetError."""
     if secret_file is not None and webhook is None:
         raise TargetError(
-            "--webhook-secret-file signs what --webhook posts, which is not given: give both or neither"
+            "--webhook-secret-file signs what --webhook posts, which is not given: give both "
+            "or neither"
         )
     return NotificationTargets(
         textfile=_textfile(textfile) if textfile is not None else None,
@@ -69,7 +79,9 @@ def usable(
     webhook: str | None = None,
     secret_file: Path | None = None,
 ) -> tuple[NotificationTargets, tuple[str, ...]]:
-    """Those settings that can be used, and a sentence about each that cannot: where nothing else will tell, one keeps no other from it."""
+    """Those settings that can be used, and a sentence about each that cannot: where nothing else
+    will tell, one keeps no other from it.
+    """
     wrong: list[str] = []
 
     def one(**given: Any) -> NotificationTargets:
@@ -87,16 +99,19 @@ def usable(
 def _textfile(path: Path) -> Path:
     if path.suffix != SUFFIX or path.name == SUFFIX:
         raise TargetError(
-            f"--textfile {path}: node-exporter reads files named *{SUFFIX} alone: call it rigproof{SUFFIX}"
+            f"--textfile {path}: node-exporter reads files named *{SUFFIX} alone: call it "
+            f"rigproof{SUFFIX}"
         )
     if not path.parent.is_dir():
         raise TargetError(
-            f"--textfile {path}: there is no folder {path.parent}: give the one that node-exporter was started with "
+            f"--textfile {path}: there is no folder {path.parent}: give the one that "
+            "node-exporter was started with "
             "(--collector.textfile.directory)"
         )
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise TargetError(
-            f"--textfile {path}: you may not write into {path.parent}: let its owner allow it, or run as root"
+            f"--textfile {path}: you may not write into {path.parent}: let its owner allow "
+            "it, or run as root"
         )
     return path
 
@@ -126,7 +141,8 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
     )
     if not url.isascii() or not url.isprintable() or " " in url:
         raise TargetError(
-            "--webhook: the address holds a space or another letter that none may hold: copy it again, whole"
+            "--webhook: the address holds a space or another letter that none may hold: copy "
+            "it again, whole"
         )
     try:
         parts = urlsplit(url)
@@ -135,12 +151,14 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
         known = False
     if not known:
         raise TargetError(
-            "--webhook: that is no address: give https://HOST/..., or @FILE for a file that holds it"
+            "--webhook: that is no address: give https://HOST/..., or @FILE for a file that "
+            "holds it"
         )
     secret = _content(secret_file, "--webhook-secret-file") if secret_file is not None else None
     if secret is not None and len(secret) < SHORTEST_SECRET:
         raise TargetError(
-            f"--webhook-secret-file {secret_file}: holds {len(secret)} bytes, which is too few for a secret: "
+            f"--webhook-secret-file {secret_file}: holds {len(secret)} bytes, which is too few "
+            "for a secret: "
             f"write at least {SHORTEST_SECRET}, such as `openssl rand -hex 32` prints"
         )
     return Webhook(url, secret)
@@ -162,7 +180,8 @@ def _content(path: Path, option: str) -> bytes:
         )
     if not content or len(content) > MOST_BYTES:
         raise TargetError(
-            f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one line into it"
+            f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one "
+            "line into it"
         )
     return content
 

@@ -1,4 +1,6 @@
-"""What node-exporter's textfile collector reads of a run: a pure function of its journal, in Prometheus' text format."""
+"""What node-exporter's textfile collector reads of a run: a pure function of its journal, in
+Prometheus' text format.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ LABEL = 200  # characters of a label's value; a name that is longer is cut, and 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A gauge: its name with its unit, one sentence of help, and its samples. A label that is None is absent."""
+    """A gauge: its name with its unit, one sentence of help, and its samples.
+
+    A label that is None is absent.
+    """
 
     name: str
     help: str
@@ -34,7 +39,9 @@ def metric(name: str, help_: str, value: float | None) -> Metric:
 
 
 def escape(text: str) -> str:
-    """A label's value on one line, as the format wants it: backslash, quote and line end escaped."""
+    """A label's value on one line, as the format wants it: backslash, quote and
+    line end escaped.
+    """
     return one_line(text, LABEL).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
@@ -47,7 +54,8 @@ def _lines(metrics: Iterable[Metric]) -> Iterator[str]:
     for one in metrics:
         values: dict[str, float] = {}
         for labels, value in one.samples:
-            # A file in which two samples have the same labels is refused whole: of two names that were cut to one the first stays.
+            # A file in which two samples have the same labels is refused whole: of two names that
+            # were cut to one the first stays.
             values.setdefault(_series(one.name, labels), value)
         if values:
             yield f"# HELP {one.name} {one.help}"
@@ -71,7 +79,9 @@ def run_metrics(verdict: Verdict, journal: Journal) -> bytes:
 
 
 def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
-    """What is told of the night itself, in a file of its own: a night that was skipped takes no verdict away."""
+    """What is told of the night itself, in a file of its own: a night that was
+    skipped takes no verdict away.
+    """
     began = _first_entry(journal)
     skipped = verdict.postponed
     return render(
@@ -83,12 +93,18 @@ def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
             ),
             metric(
                 "rigproof_nights_skipped",
-                "How many nights in a row were skipped because the machine was in use; 0 after one that was not.",
+                (
+                    "How many nights in a row were skipped because the machine was in use; 0 "
+                    "after one that was not."
+                ),
                 skipped.in_a_row if skipped else 0,
             ),
             metric(
                 "rigproof_nights_skipped_most",
-                "How many such nights in a row are a failure; absent after a night that was not skipped.",
+                (
+                    "How many such nights in a row are a failure; absent after a night that was "
+                    "not skipped."
+                ),
                 skipped.most if skipped else None,
             ),
         )
@@ -188,7 +204,10 @@ def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
     yield from _before(each)
     yield Metric(
         "rigproof_measurement_outcome",
-        "1 for what came of each measurement: pass, fail, error, skip, waived, warn, or recorded (held against nothing).",
+        (
+            "1 for what came of each measurement: pass, fail, error, skip, waived, warn, or "
+            "recorded (held against nothing)."
+        ),
         tuple(({**labels, "outcome": _grade(one)}, 1.0) for labels, one in each),
     )
 
@@ -198,7 +217,10 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     drifted = [(labels, one.drift) for labels, one in each if one.drift is not None]
     yield Metric(
         "rigproof_measurement_outside",
-        "1 when the value lies outside what it was on the nights before, at the second look too where one was taken.",
+        (
+            "1 when the value lies outside what it was on the nights before, at the second look "
+            "too where one was taken."
+        ),
         tuple((labels, float(drift.outside)) for labels, drift in drifted),
     )
     yield Metric(
@@ -208,7 +230,8 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     )
     yield Metric(
         "rigproof_measurement_drift",
-        "1 for each way in which the value strayed from its past: step, slope, noise, counter, unsteady, or changed (nothing tells which"
+        "1 for each way in which the value strayed from its past: step, slope, noise, counter, "
+        "unsteady, or changed (nothing tells which"
         " side is the worse one).",
         tuple(
             ({**labels, "what": what}, 1.0)
@@ -250,7 +273,10 @@ def _changes(verdict: Verdict) -> Metric:
     )
     return Metric(
         "rigproof_machine_changes",
-        "Changes of the machine since its baseline that are a failure or a warning: of what kind, and of which component.",
+        (
+            "Changes of the machine since its baseline that are a failure or a warning: of what "
+            "kind, and of which component."
+        ),
         tuple(samples),
     )
 

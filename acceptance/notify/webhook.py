@@ -1,4 +1,6 @@
-"""A verdict posted to an address: tried again while that can help, within one deadline, and nothing secret in what is said of it."""
+"""A verdict posted to an address: tried again while that can help, within one deadline, and
+nothing secret in what is said of it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
 
 CONNECT_S, ANSWER_S = 5.0, 15.0  # of one try
-# Pauses between tries, doubled: a receiver that restarts is back within them, and all of it fits into the minute that `tell` gives.
+# Pauses between tries, doubled: a receiver that restarts is back within them, and all of it fits
+# into the minute that `tell` gives.
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 SIGNATURE = "X-Rigproof-Signature-256"
 DELIVERY = "X-Rigproof-Run"
@@ -24,7 +27,9 @@ _TOO_MANY = 429
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What came of one try: why it failed, None where it did not; whether another can help, and how long to wait before it at least."""
+    """What came of one try: why it failed, None where it did not; whether another can help, and
+    how long to wait before it at least.
+    """
 
     failure: str | None
     again: bool = False
@@ -32,12 +37,18 @@ class _Answer:
 
 
 def signature(secret: bytes, body: bytes) -> str:
-    """The value of the signature's header: HMAC-SHA256 of the body, as `sha256=` and 64 hexadecimal digits."""
+    """The value of the signature's header: HMAC-SHA256 of the body, as `sha256=` and 64
+    hexadecimal digits.
+    """
     return f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
 
 
 def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
-    """What goes along with a body. The run's id is the same at each try, so that a receiver can tell a second delivery from another run."""
+    """What goes along with a body.
+
+    The run's id is the same at each try, so that a receiver can tell a second delivery from another
+    run.
+    """
     fields = {
         "Content-Type": "application/json",
         "User-Agent": f"rigproof/{__version__}",
@@ -49,10 +60,11 @@ def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
 
 
 def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
-    """Post a body; returns why it did not arrive, in a few words, or None when the receiver has taken it (an answer from 200 to 299).
+    """Post a body; returns why it did not arrive, in a few words, or None when the receiver has
+    taken it (an answer from 200 to 299).
 
-    It comes back by the deadline, whatever the receiver does: names that are never resolved and answers that come letter by letter know no
-    timeout of their own.
+    It comes back by the deadline, whatever the receiver does: names that are never resolved and
+    answers that come letter by letter know no timeout of their own.
     """
     said: list[str | None] = []
     thread = threading.Thread(
@@ -77,7 +89,10 @@ def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str |
             return None
         if not answer.again:
             return answer.failure
-        text = f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything listens there"
+        text = (
+            f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything "
+            "listens there"
+        )
         if pause is None:
             return text
         pause = max(pause, answer.after_s)
@@ -96,7 +111,8 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
 
     left = max(0.1, deadline.remaining())
     try:
-        # No redirect is followed: it would hand the verdict and its signature to whatever host the answer names.
+        # No redirect is followed: it would hand the verdict and its signature to whatever host the
+        # answer names.
         with requests.post(
             hook.url,
             data=body,
@@ -113,7 +129,8 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
         causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return _Answer(
-                "its certificate could not be verified: give the authority's file in REQUESTS_CA_BUNDLE"
+                "its certificate could not be verified: give the authority's file in "
+                "REQUESTS_CA_BUNDLE"
             )
         why = next(
             (cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror),
@@ -125,7 +142,8 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
         OSError,
     ) as error:  # an address that the library cannot use, certificates that are not there
         return _Answer(
-            f"nothing could be sent ({type(error).__name__}): look at the address and at REQUESTS_CA_BUNDLE"
+            f"nothing could be sent ({type(error).__name__}): look at the address and at "
+            "REQUESTS_CA_BUNDLE"
         )
 
 
@@ -134,7 +152,8 @@ def _answer_of(status: int, retry_after: str) -> _Answer:
         return _Answer(None)
     if 300 <= status < 400:
         return _Answer(
-            f"it answered {status}, a redirect, which is not followed: give the address that it leads to"
+            f"it answered {status}, a redirect, which is not followed: give the address that "
+            "it leads to"
         )
     if status == _TOO_MANY or status >= 500:
         known = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
@@ -145,7 +164,9 @@ def _answer_of(status: int, retry_after: str) -> _Answer:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What lies below an error of the library: its reasons, which are no errors of the library themselves."""
+    """What lies below an error of the library: its reasons, which are no errors
+    of the library themselves.
+    """
     seen: set[int] = set()
     queue: list[object] = [error]
     while queue:

@@ -1,8 +1,10 @@
-"""PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several messages.
+"""PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several
+messages.
 
-Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`), then `PCIe Bus Error:
-severity=...`, then the device's status and the names of its bits (`[12] Replay Timer Timeout`). Where the firmware holds the reports, it
-prints `aer_status: ...` instead, the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits say which are fatal.
+Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`),
+then `PCIe Bus Error: severity=...`, then the device's status and the names of its bits (`[12]
+Replay Timer Timeout`). Where the firmware holds the reports, it prints `aer_status: ...` instead,
+the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits say which are fatal.
 """
 
 from __future__ import annotations
@@ -14,13 +16,19 @@ from acceptance.observe.event import KernelEvent, Severity, clean, pci_address
 from acceptance.observe.kernel_line import KernelLine
 
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_CLASS = r"(?P<cls>Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?P<fatality>Fatal|Non-Fatal)\))?"
+_CLASS = (
+    r"(?P<cls>Corrected|Correctable|Uncorrected|Uncorrectable)(?: "
+    r"\((?P<fatality>Fatal|Non-Fatal)\))?"
+)
 _HEADER = re.compile(
     rf"^\S+ (?P<pci>{_ADDRESS}): AER: (?:Multiple )?{_CLASS} error (?:message )?received",
     re.IGNORECASE,
 )
 _BUS = re.compile(
-    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?",
+    (
+        rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, "
+        r"type=(?P<type>[\w ]+))?"
+    ),
     re.IGNORECASE,
 )
 _BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*)$", re.IGNORECASE)
@@ -62,7 +70,11 @@ _MEANING = {
     "unknown": "An error of the link that the message does not class.",
 }
 _ACTION = {
-    "corrected": "If it repeats: reseat the card and its riser, shorten or replace the cable, try the slot at a lower PCIe generation.",
+    "corrected": (
+        "If it repeats: reseat the card and its riser, shorten or replace the cable, "
+        "try the "
+        "slot at a lower PCIe generation."
+    ),
     "non-fatal": "Reseat the card and its riser; try another slot.",
     "fatal": "Reseat the card, its riser and its power cables; try another slot.",
     "unknown": "Look at the line itself.",
@@ -106,7 +118,8 @@ def _details(lines: Sequence[KernelLine], index: int) -> Iterator[KernelLine]:
 def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
     """Names of the error bits that belong to the report at `index`."""
     found = (_BIT.match(line.text) for line in _details(lines, index))
-    # Taken off here: a pattern that looks for it at the end of every run of blanks takes time without end.
+    # Taken off here: a pattern that looks for it at the end of every run of blanks takes time
+    # without end.
     return [
         match["name"].rstrip().removesuffix("(First)").rstrip()
         for match in found

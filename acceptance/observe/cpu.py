@@ -16,7 +16,10 @@ _HYBRID = (("performance", "cpu_core"), ("efficiency", "cpu_atom"))
 
 
 def read(root: Path = Path("/")) -> Cpu:
-    """Read the processors. Raises SysfsError when the kernel shows no CPU at all, or something unknown."""
+    """Read the processors.
+
+    Raises SysfsError when the kernel shows no CPU at all, or something unknown.
+    """
     system = root / "sys/devices/system/cpu"
     info = _cpuinfo(root / "proc/cpuinfo")
     online = sysfs.cpus(system / "online") or tuple(
@@ -24,7 +27,8 @@ def read(root: Path = Path("/")) -> Cpu:
     )
     if not online:
         raise SysfsError(
-            f"neither {system / 'online'} nor {root / 'proc/cpuinfo'} names a CPU: mount /sys and /proc"
+            f"neither {system / 'online'} nor {root / 'proc/cpuinfo'} names a CPU: mount "
+            "/sys and /proc"
         )
     first = info[0] if info else {}
     cores = _cores(system, online)
@@ -82,7 +86,8 @@ def _cores(system: Path, online: tuple[int, ...]) -> tuple[tuple[int, ...], ...]
             found.add(tuple(sibling for sibling in siblings if sibling in online))
     if found and unknown:
         raise SysfsError(
-            f"{system / f'cpu{unknown[0]}/topology'} says nothing of an online CPU: was it switched off just now?"
+            f"{system / f'cpu{unknown[0]}/topology'} says nothing of an online CPU: was it "
+            "switched off just now?"
         )
     return tuple(sorted(found))
 

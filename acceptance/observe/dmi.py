@@ -1,4 +1,6 @@
-"""The memory slots of the board and what is in them, as the firmware wrote them down (dmidecode)."""
+"""The memory slots of the board and what is in them, as the firmware wrote them
+down (dmidecode).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ PROGRAM = PACKAGE = "dmidecode"
 ARRAY, DEVICE = 16, 17  # SMBIOS structure types: Physical Memory Array, Memory Device
 
 _HANDLE = re.compile(r"Handle (0x[0-9A-Fa-f]+), DMI type (\d{1,3}), (\d{1,3}) bytes\.?")
-# The name ends with no blank: a long run of blanks that could be its own or not takes time without end.
+# The name ends with no blank: a long run of blanks that could be its own or not takes time without
+# end.
 _FIELD = re.compile(r"([A-Z](?:[A-Za-z0-9()/ -]*[A-Za-z0-9()/-])?)\s*:(?:\s+(.*))?")
 _BROKEN = "DMI table is broken"
 _SIZE = re.compile(r"(\d{1,15}) (bytes|[kKMGT]i?B)")
@@ -39,12 +42,17 @@ _ARRAY_PARTS = ("Use", "Error Correction Type")
 
 
 class DmiUnreadable(Exception):
-    """The tables could not be read; the message is one sentence with the cure. It never means that there are no DIMMs."""
+    """The tables could not be read; the message is one sentence with the cure.
+
+    It never means that there are no DIMMs.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTables:
-    """The modules in table order, the number of slots (empty ones too), and the error correction in the firmware's words."""
+    """The modules in table order, the number of slots (empty ones too), and the error correction
+    in the firmware's words.
+    """
 
     dimms: tuple[Dimm, ...]
     slots_total: int
@@ -67,10 +75,11 @@ def argv(program: str = PROGRAM) -> tuple[str, ...]:
 
 
 def parse(text: str, returncode: int = 0) -> MemoryTables:
-    """Read the output of `dmidecode -t memory`, or a whole `dmidecode`; standard error may be appended to it.
+    """Read the output of `dmidecode -t memory`, or a whole `dmidecode`; standard error may be
+    appended to it.
 
-    Raises DmiUnreadable when dmidecode could not read the tables or they name no module, UnreadableOutput for a line it does not know
-    and for a text that is cut short.
+    Raises DmiUnreadable when dmidecode could not read the tables or they name no module,
+    UnreadableOutput for a line it does not know and for a text that is cut short.
     """
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
@@ -144,7 +153,8 @@ def _reason(text: str, returncode: int) -> str:
             PROGRAM, text.strip().splitlines()[0], "this is not what dmidecode prints"
         )
     return (
-        "the DIMMs could not be read because this machine shows no DMI tables, which is usual for a virtual machine: "
+        "the DIMMs could not be read because this machine shows no DMI tables, which is usual for "
+        "a virtual machine: "
         "waive the DIMM checks in the machine file"
     )
 
@@ -159,11 +169,13 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
         promised = array.fields.get("Number Of Devices", "")
         if not re.fullmatch(r"\d{1,5}", promised):
             raise _cut(f"the memory array {array.handle} has no `Number Of Devices`")
-        # Firmware is known to promise fewer than it lists (the occupied ones, or none at all), so only too few is a fault.
+        # Firmware is known to promise fewer than it lists (the occupied ones, or none at all), so
+        # only too few is a fault.
         listed = listed_in[array.handle]
         if listed < int(promised):
             raise _cut(
-                f"the memory array {array.handle} promises {promised} devices and {listed} are listed"
+                f"the memory array {array.handle} promises {promised} devices and {listed} "
+                "are listed"
             )
     fullest: dict[int, set[str]] = {}
     for device in devices:
@@ -194,7 +206,8 @@ def _is_empty(device: _Structure) -> bool:
 
 
 def _dimm(device: _Structure, slot: str) -> Dimm:
-    # Before dmidecode 3.2 the configured speed was called a clock and given in MHz; the number is the same.
+    # Before dmidecode 3.2 the configured speed was called a clock and given in MHz; the number is
+    # the same.
     configured = (
         "Configured Memory Speed"
         if "Configured Memory Speed" in device.fields
@@ -253,7 +266,9 @@ def _ecc(arrays: Iterable[_Structure]) -> str | None:
 
 
 def unique_slots(names: Sequence[str], banks: Sequence[str | None]) -> list[str]:
-    """Slot names that occur once: as they are, else behind their bank, else numbered in table order."""
+    """Slot names that occur once: as they are, else behind their bank, else
+    numbered in table order.
+    """
     count = Counter(names)
     named = [
         f"{bank} {name}" if count[name] > 1 and bank else name
@@ -261,7 +276,8 @@ def unique_slots(names: Sequence[str], banks: Sequence[str | None]) -> list[str]
     ]
     count = Counter(named)
     taken, unique = {name for name in named if count[name] == 1}, list[str]()
-    # Each name counts on from its last number: from 1 again for every slot, thousands of one name would take hours.
+    # Each name counts on from its last number: from 1 again for every slot, thousands of one name
+    # would take hours.
     numbers = {name: itertools.count(1) for name in count}
     for name in named:
         if count[name] > 1:

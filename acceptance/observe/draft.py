@@ -1,4 +1,6 @@
-"""A machine file drafted from what was found, to be corrected by hand: it captures a defect as readily as a virtue."""
+"""A machine file drafted from what was found, to be corrected by hand: it captures a defect as
+readily as a virtue.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,12 @@ _WIDTHS = (1, 2, 4, 8, 16)
 
 
 def _text(text: str) -> str:
-    """A TOML basic string. JSON's escapes are TOML's, but for the DEL character, which TOML wants escaped too.
+    """A TOML basic string.
 
-    A byte that is no UTF-8 (in the name of a network link, say) becomes a question mark: no file of text can hold it.
+    JSON's escapes are TOML's, but for the DEL character, which TOML wants escaped too.
+
+    A byte that is no UTF-8 (in the name of a network link, say) becomes a question mark: no file of
+    text can hold it.
     """
     known = text.encode("utf-8", errors="replace").decode("utf-8")
     return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -36,7 +41,9 @@ def _comment(text: str) -> str:
 
 
 def _pairs(**values: str | int | None) -> Iterator[str]:
-    """`key = value` for everything that was found and that a machine file may say: no empty text, no 0."""
+    """`key = value` for everything that was found and that a machine file may
+    say: no empty text, no 0.
+    """
     for key, value in values.items():
         if value:
             yield f"{key} = {_text(value) if isinstance(value, str) else value}"
@@ -45,8 +52,15 @@ def _pairs(**values: str | int | None) -> Iterator[str]:
 def _lines(inventory: Inventory) -> Iterator[str]:
     cpu, board = inventory.cpu, inventory.board
     governor = None if cpu.governor is None or cpu.governor.startswith("mixed") else cpu.governor
-    yield "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand: what is missing or slow today is drafted"
-    yield "# as if it were meant to be so. Compare each line with what you bought, and remove what you do not want checked."
+    yield (
+        "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand: "
+        "what is missing or slow today is drafted"
+    )
+    yield (
+        "# as if it were meant to be so. Compare each line with what you bought, and remove "
+        "what "
+        "you do not want checked."
+    )
     yield "schema = 1"
     yield f"name = {_text(board.hostname or 'machine')}"
     yield f"gpus = {len(gpus(inventory))}"
@@ -74,7 +88,10 @@ def _memory(memory: Memory) -> Iterator[str]:
     yield ""
     yield "[memory]"
     if not memory.dimms:
-        yield f"total_gib = {-(-memory.total_bytes // GIB)}  # what the kernel manages, rounded up; put in what you bought"
+        yield (
+            f"total_gib = {-(-memory.total_bytes // GIB)}  # what the kernel manages, rounded "
+            "up; put in what you bought"
+        )
         yield f"# modules were not read: {_comment(memory.dimms_unread or 'none listed')}"
         return
     sizes = [dimm.size_bytes for dimm in memory.dimms]
@@ -82,7 +99,10 @@ def _memory(memory: Memory) -> Iterator[str]:
     if len(known) == len(sizes):
         yield from _pairs(total_gib=sum(known) // GIB)
     yield f"dimms = {len(memory.dimms)}"
-    yield "# channels = 2  # how many memory channels the modules fill: with it, memory bandwidth is judged"
+    yield (
+        "# channels = 2  # how many memory channels the modules fill: with it, memory bandwidth "
+        "is judged"
+    )
     for dimm in memory.dimms:
         whole = dimm.size_bytes is not None and dimm.size_bytes % GIB == 0
         yield ""
@@ -143,7 +163,10 @@ def render(inventory: Inventory) -> str:
 
 
 def write(inventory: Inventory, file: Path) -> None:
-    """Write the draft. Raises DraftError when the file is there already: a machine file is somebody's work."""
+    """Write the draft.
+
+    Raises DraftError when the file is there already: a machine file is somebody's work.
+    """
     text = render(inventory)
     try:
         with file.open("x", encoding="utf-8") as opened:

@@ -1,4 +1,6 @@
-"""What NVIDIA's kernel driver says, message by message: its numbered errors, a GPU that is gone, one that cannot be started."""
+"""What NVIDIA's kernel driver says, message by message: its numbered errors, a GPU that is gone,
+one that cannot be started.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +15,28 @@ from typing import Any, NamedTuple, cast
 from acceptance.observe.event import KernelEvent, Severity, clean, pci_address, table, worse
 from acceptance.observe.kernel_line import KernelLine
 
-# `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One line of a ticket may hold several.
+# `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One
+# line of a ticket may hold several.
 _XID = re.compile(
-    r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^()]*)?\): ?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
+    r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^()]*)?\): "
+    r"?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
 )
 _RECOVERY = re.compile(
-    r"recovery action changed from (?:(?!recovery action ).)* to 0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)"
+    r"recovery action changed from (?:(?!recovery action ).)* to "
+    r"0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)"
 )
 _NON_FATAL = re.compile(r"\bnon[- ]?fatal\b", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
 _SXID = re.compile(r"\bSXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)\): ?(?P<code>\d{1,6})\b(?P<rest>.*)")
-# What follows the first line of an SXid: `10002, Severity 5 Engine instance 00 ...` and `10002, Data {0x00000001, ...}`.
+# What follows the first line of an SXid: `10002, Severity 5 Engine instance 00 ...` and `10002,
+# Data {0x00000001, ...}`.
 _SXID_DETAIL = re.compile(r"^, (?:Severity (?P<level>\d)|Data \{)")
 
 
 def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
-    """Severity, meaning and action of an Xid; `text` is what the driver said beside its number, where it said something."""
+    """Severity, meaning and action of an Xid; `text` is what the driver said beside its number,
+    where it said something.
+    """
     entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
     if entry is None:
         return (
@@ -65,7 +73,9 @@ def xids(line: KernelLine) -> list[KernelEvent]:
 
 @cache
 def _sxids() -> dict[int, Mapping[str, Any]]:
-    """What is known of each SXid: the codes that are grouped, then those with an entry of their own."""
+    """What is known of each SXid: the codes that are grouped, then those with
+    an entry of their own.
+    """
     found: dict[int, Mapping[str, Any]] = {}
     for group in table("sxid")["class"]:
         found |= dict.fromkeys(group["codes"], group)
@@ -73,7 +83,9 @@ def _sxids() -> dict[int, Mapping[str, Any]]:
 
 
 def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
-    """The SXid in a message, and whether the message only adds details to the one before it; None where there is none."""
+    """The SXid in a message, and whether the message only adds details to the one before it;
+    None where there is none.
+    """
     match = _SXID.search(line.text)
     if match is None:
         return None
@@ -113,11 +125,13 @@ _ADDRESS = re.compile(
 _LOST = re.compile(r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST", re.IGNORECASE)
 # Other drivers of NVIDIA's (`nvidia-gpu` for the USB-C port) fail to probe where nobody needs them.
 _INIT = re.compile(
-    r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with error|probe with driver nvidia failed with error"
+    r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with "
+    r"error|probe with driver nvidia failed with error"
 )
 _BOARD = re.compile(r"NVRM: GPU at PCI:(?P<pci>[0-9A-Fa-f:.]+): (?P<uuid>GPU-[0-9A-Fa-f-]{36})")
 _SERIAL = re.compile(
-    r"NVRM: GPU (?:(?P<pci>[0-9A-Fa-f:.]+): GPU serial number is|Board Serial Number:) (?P<serial>\d+)"
+    r"NVRM: GPU (?:(?P<pci>[0-9A-Fa-f:.]+): GPU serial number is|Board Serial Number:) "
+    r"(?P<serial>\d+)"
 )
 _NEAR_LINES = 4
 # The driver complains of a lost GPU for a while before it says so with an Xid.
@@ -125,7 +139,9 @@ _AHEAD_LINES = 40
 
 
 class _Said(NamedTuple):
-    """A message of the driver that needs no memory: kind `driver` for what software alone can cause."""
+    """A message of the driver that needs no memory: kind `driver` for what
+    software alone can cause.
+    """
 
     pattern: re.Pattern[str]
     kind: str
@@ -195,7 +211,9 @@ def address_in(text: str) -> str | None:
 
 @dataclass(slots=True)
 class NvidiaReader:
-    """Reads a log's messages one by one; it knows the others, so that one incident is not told twice."""
+    """Reads a log's messages one by one; it knows the others, so that one
+    incident is not told twice.
+    """
 
     lines: Sequence[KernelLine]
     _sxids: list[tuple[str | None, int | str | None]] = field(default_factory=list)
@@ -207,7 +225,9 @@ class NvidiaReader:
     _boards: dict[str | None, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Look ahead: which Xids the driver itself told, when GPUs were lost, and what is known of each board."""
+        """Look ahead: which Xids the driver itself told, when GPUs were lost,
+        and what is known of each board.
+        """
         named: str | None = None
         for index, line in enumerate(self.lines):
             if board := _BOARD.search(line.text):
@@ -223,7 +243,9 @@ class NvidiaReader:
                     self._xids_79.append((index, event.component))
 
     def read(self, index: int) -> list[KernelEvent]:
-        """The events of the message at `index`; none for what merely speaks of Xids (RPC history, stack traces)."""
+        """The events of the message at `index`; none for what merely speaks of Xids (RPC
+        history, stack traces).
+        """
         line = self.lines[index]
         if found := xids(line):
             self._lost.update(event.component for event in found if event.code == 79)
@@ -286,7 +308,10 @@ class NvidiaReader:
             return []
         self._lost.add(component)
         meaning = "The GPU no longer answers on the PCIe bus."
-        action = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
+        action = (
+            "Power the machine off and on, reseat the card and its power cables; if it comes "
+            "back, replace the GPU."
+        )
         event = self._event(line, "gpu-lost", "bus", meaning, action, component)
         return [self._of_board(replace(event, severity="fatal"))]
 
@@ -303,18 +328,26 @@ class NvidiaReader:
         ):  # with these words every attempt begins to fail
             return []
         meaning = "The driver could not start the GPU."
-        action = "Look at the lines before it: a driver that does not know the card, a card without power, a slot without room."
+        action = (
+            "Look at the lines before it: a driver that does not know the card, a card "
+            "without "
+            "power, a slot without room."
+        )
         return [self._event(line, "rm-init", "adapter", meaning, action, component)]
 
     def _address_before(self, index: int) -> str | None:
-        """The address of a message that runs over several lines: `The NVIDIA GPU ADDRESS` / `installed in this system has` / ..."""
+        """The address of a message that runs over several lines: `The NVIDIA GPU ADDRESS` /
+        `installed in this system has` / ...
+        """
         for line in reversed(self.lines[max(0, index - _NEAR_LINES) : index]):
             if line.text.lstrip().startswith("NVRM") and (found := address_in(line.text)):
                 return found
         return None
 
     def _of_board(self, event: KernelEvent) -> KernelEvent:
-        """The event with the GPU's UUID and its board's serial number, where the driver told them."""
+        """The event with the GPU's UUID and its board's serial number, where
+        the driver told them.
+        """
         board = self._boards.get(event.component) if event.component else None
         return (
             replace(event, text=clean(f"{event.text}; {', '.join(board.values())}"))

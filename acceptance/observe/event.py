@@ -1,4 +1,6 @@
-"""Event: one thing the kernel said that bears on the machine's health; and the tables that give it a meaning."""
+"""Event: one thing the kernel said that bears on the machine's health; and the
+tables that give it a meaning.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,13 @@ _PCI = re.compile(
 class KernelEvent:
     """One event.
 
-    `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac, memory-failure, thermal, disk, oom, hung-task,
-    kernel, lost.
-    `code`: the Xid or SXid number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`, `dimm:LABEL`,
-    `mc0`, a disk; None where the text names none. `time`: seconds since boot (float) where the log gives them, else the wall time as
-    written (str), else None. `text` is the message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a
-    fault of the machine. `count`: how many errors the message itself speaks of.
+    `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac,
+    memory-failure, thermal, disk, oom, hung-task, kernel, lost. `code`: the Xid or SXid number,
+    else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
+    `dimm:LABEL`, `mc0`, a disk; None where the text names none. `time`: seconds since boot (float)
+    where the log gives them, else the wall time as written (str), else None. `text` is the message,
+    cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
+    the machine. `count`: how many errors the message itself speaks of.
     """
 
     kind: str
@@ -59,7 +62,9 @@ def clean(text: str) -> str:
 
 
 def pci_address(text: str) -> str | None:
-    """`0000:01:00.0` for every way in which drivers write it: no function, no domain, a domain of eight digits, `0001:00`."""
+    """`0000:01:00.0` for every way in which drivers write it: no function, no domain, a domain
+    of eight digits, `0001:00`.
+    """
     match = _PCI.match(text)
     if match is None:
         return None

@@ -39,7 +39,8 @@ def counter_fields(nvml: Any, links: Sequence[int]) -> list[Field]:
 
 
 def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
-    """The counters of one GPU, in one call where its driver has them as fields; `links` are its active NVLinks.
+    """The counters of one GPU, in one call where its driver has them as fields; `links` are its
+    active NVLinks.
 
     Raises the binding's NVMLError when it is lost.
     """
@@ -51,7 +52,9 @@ def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
 def counters_from(
     nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]
 ) -> GpuCounters:
-    """The counters from fields that were read already; what is not among them is asked for by itself."""
+    """The counters from fields that were read already; what is not among them
+    is asked for by itself.
+    """
     found: dict[str, Any] = {}
     for name, field_name in _FIELDS.items():
         numbers = [values[one] for one in field(nvml, field_name) if one in values]

@@ -1,4 +1,6 @@
-"""The Xid events that NVML tells of, for those who listen: what happens while nobody does is in the kernel log alone."""
+"""The Xid events that NVML tells of, for those who listen: what happens while nobody does is in
+the kernel log alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ _XID = 8  # nvml.h, nvmlEventTypeXidCriticalError
 
 
 class XidListener:
-    """Listens to GPUs, named by their PCI addresses. `deaf` says by address why it hears nothing of a GPU; the others are heard."""
+    """Listens to GPUs, named by their PCI addresses.
+
+    `deaf` says by address why it hears nothing of a GPU; the others are heard.
+    """
 
     def __init__(self, nvml: Any) -> None:
         self.deaf: dict[str, str] = {}
@@ -26,7 +31,9 @@ class XidListener:
         self._heard: list[str] = []
 
     def listen(self, handles: Mapping[str, Any]) -> None:
-        """Listen to these GPUs and no others: a set of events that holds a lost one tells of no other."""
+        """Listen to these GPUs and no others: a set of events that holds a lost
+        one tells of no other.
+        """
         self.close()
         self._addresses |= {_key(handle): address for address, handle in handles.items()}
         for address, handle in handles.items():
@@ -46,7 +53,9 @@ class XidListener:
         self._heard.append(address)
 
     def poll(self) -> list[tuple[int, str | None]]:
-        """What was told since the last time, at most AT_ONCE events: each Xid's number, and the address of its GPU where it is known."""
+        """What was told since the last time, at most AT_ONCE events: each Xid's number, and the
+        address of its GPU where it is known.
+        """
         heard: list[tuple[int, str | None]] = []
         while self._set is not None and len(heard) < AT_ONCE:
             try:

@@ -1,6 +1,7 @@
 """One fast look at a GPU, five times a second: what changes while it works.
 
-A reading that NVML does not offer is absent, and so is one that it refuses at this moment: nothing stands in for it.
+A reading that NVML does not offer is absent, and so is one that it refuses at this moment: nothing
+stands in for it.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ REASONS = {
     clock_reasons.POWER_BRAKE: 0x80,
     clock_reasons.DISPLAY_CLOCKS: 0x100,
 }
-# How long each reason has held since the driver was loaded, in nanoseconds: numbers of fields (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*),
-# with an older field of the same meaning. Not by their names: bindings of 2025 have other numbers for three of them than the drivers.
+# How long each reason has held since the driver was loaded, in nanoseconds: numbers of fields
+# (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*), with an older field of the same meaning. Not by their
+# names: bindings of 2025 have other numbers for three of them than the drivers.
 TIMES: dict[str, tuple[Field, ...]] = {
     "power_cap_s": ((74, 0),),
     "sync_boost_s": ((76, 0),),
@@ -64,7 +66,8 @@ _SENSOR = 0  # nvmlTemperatureSensors_t: the GPU's own
 class Sampler:
     """What one GPU offers, found once; `read` gives what it shows now.
 
-    `links` are the NVLinks that were active then, `limit_c` the absolute limit that a margin is counted from where NVML gives none.
+    `links` are the NVLinks that were active then, `limit_c` the absolute limit that a margin is
+    counted from where NVML gives none.
     """
 
     nvml: Any
@@ -75,7 +78,10 @@ class Sampler:
 
     @classmethod
     def find(cls, nvml: Any, handle: Any) -> Sampler:
-        """Look once for what the GPU offers. Raises the binding's NVMLError when it does not answer."""
+        """Look once for what the GPU offers.
+
+        Raises the binding's NVMLError when it does not answer.
+        """
         limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.GPU_MAX)
         if limit_c is None:
             limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.SLOWDOWN)
@@ -83,7 +89,8 @@ class Sampler:
         return cls(nvml, handle, active, limit_c)
 
     def read(self, *, counters: bool = False) -> dict[str, float]:
-        """Every reading at this moment, by its name in UNITS; with `counters` those too that change seldom.
+        """Every reading at this moment, by its name in UNITS; with `counters` those too that change
+        seldom.
 
         Raises the binding's NVMLError when the GPU is lost, and when every reading was refused.
         """
@@ -185,7 +192,8 @@ class Sampler:
         self._refusal = refusal
 
 
-# Readings that are one number each: the divisor that makes its unit, the function and its arguments.
+# Readings that are one number each: the divisor that makes its unit, the function and its
+# arguments.
 _PLAIN: tuple[tuple[Any, ...], ...] = (
     ("power_w", 1000.0, "nvmlDeviceGetPowerUsage"),
     ("energy_j", 1000.0, "nvmlDeviceGetTotalEnergyConsumption"),
@@ -195,7 +203,8 @@ _PLAIN: tuple[tuple[Any, ...], ...] = (
     ("link_gen", 1.0, "nvmlDeviceGetCurrPcieLinkGeneration"),
     ("link_width", 1.0, "nvmlDeviceGetCurrPcieLinkWidth"),
 )
-# The same of what is set, once a second: the limit of `nvidia-smi -pl`, the clock of `nvidia-smi -ac`.
+# The same of what is set, once a second: the limit of `nvidia-smi -pl`, the clock of `nvidia-smi
+# -ac`.
 _SET: tuple[tuple[Any, ...], ...] = (
     ("power_limit_w", 1000.0, "nvmlDeviceGetPowerManagementLimit"),
     ("application_clock_mhz", 1.0, "nvmlDeviceGetApplicationsClock", gpu_traits.SM),

@@ -15,7 +15,8 @@ from acceptance.observe.nvml_call import ask_or_none, field, fields, none_if_ref
 SM, MEMORY = 1, 2
 SHUTDOWN, SLOWDOWN, MEMORY_MAX, GPU_MAX = 0, 1, 2, 3
 _SCOPE_NODE = 0
-# Words of 64 bits: room for the most CPUs (8192) and NUMA nodes (1024) that a Linux kernel is built for.
+# Words of 64 bits: room for the most CPUs (8192) and NUMA nodes (1024) that a Linux kernel is built
+# for.
 _CPU_WORDS, _NODE_WORDS = 128, 16
 _COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 _FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
@@ -108,7 +109,10 @@ def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
 
 
 def _node(nvml: Any, handle: Any) -> int | None:
-    """The NUMA node of the GPU's slot; None where NVML names several. (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)"""
+    """The NUMA node of the GPU's slot; None where NVML names several.
+
+    (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)
+    """
     nodes = _bits(
         ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE)
     )
@@ -116,7 +120,9 @@ def _node(nvml: Any, handle: Any) -> int | None:
 
 
 def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
-    """State and status of the GPU in its NVLink fabric, from the newer call or the one that it replaced."""
+    """State and status of the GPU in its NVLink fabric, from the newer call or
+    the one that it replaced.
+    """
     for function, record in _FABRIC:
         if (kind := getattr(nvml, record, None)) is not None:
             found = kind()
@@ -126,7 +132,8 @@ def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
 
 
 def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...] | None:
-    # By version: the binding's function without one raises what is no NVMLError where the driver is older than it.
+    # By version: the binding's function without one raises what is no NVMLError where the driver is
+    # older than it.
     found = ask_or_none(nvml, f"{function}_v3", handle)
     if found is None:  # a driver from before 510
         found = ask_or_none(nvml, f"{function}_v2", handle)
@@ -138,7 +145,9 @@ def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuPr
 
 
 def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
-    """The kernel's short name of a process, else what NVML knows; None when it has ended, or is not to be seen from here."""
+    """The kernel's short name of a process, else what NVML knows; None when it has ended, or is
+    not to be seen from here.
+    """
     if name := sysfs.text(proc / str(pid) / "comm"):
         return name
     return text(ask_or_none(nvml, "nvmlSystemGetProcessName", pid) or "") or None

@@ -21,10 +21,12 @@ def observe(
     run: Callable[..., ProgramResult] = command.run,
     dmidecode: str | None = None,
 ) -> Inventory:
-    """Look at the machine; about a second, and up to a minute where the driver has to bring many GPUs up first.
+    """Look at the machine; about a second, and up to a minute where the driver has to bring many
+    GPUs up first.
 
-    DIMMs and the board's serial number need root and are absent without it; `memory.dimms_unread` says so. `run` and `dmidecode` (its
-    path) are for tests. Raises SysfsError when the kernel shows no CPU, no memory size, or something unknown.
+    DIMMs and the board's serial number need root and are absent without it; `memory.dimms_unread`
+    says so. `run` and `dmidecode` (its path) are for tests. Raises SysfsError when the kernel shows
+    no CPU, no memory size, or something unknown.
     """
     deadline = deadline or Deadline.after(OBSERVE_S)
     # NVML first: asking it may create the device nodes that the board then lists.

@@ -1,4 +1,6 @@
-"""The messages of a kernel log, freed of their stamps: dmesg, raw kmsg, journal, syslog, console captures and pasted pieces of them."""
+"""The messages of a kernel log, freed of their stamps: dmesg, raw kmsg, journal, syslog, console
+captures and pasted pieces of them.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +45,16 @@ def _message(record: dict[str, Any]) -> str | None:
 
 
 def _word(value: object) -> str:
-    """A text or a whole number as text; empty for anything else, which may be nested too deep to be written out."""
+    """A text or a whole number as text; empty for anything else, which may be nested too deep to
+    be written out.
+    """
     return str(value) if isinstance(value, str | int) else ""
 
 
 def _stamp(record: dict[str, Any]) -> str | None:
-    """What stands before the message in the plain forms: dmesg's seconds, or the journal's time, host and program; None without them."""
+    """What stands before the message in the plain forms: dmesg's seconds, or the journal's time,
+    host and program; None without them.
+    """
     time = record.get("time")
     if isinstance(time, float | int) and 0 <= time < 1e12:
         return f"[{time:.6f}] "
@@ -74,12 +80,14 @@ _JOINED_LIMIT = 1000
 _TIMES_LIMIT = 1000
 # Together: every line of a text may say that it came a thousand times.
 _COPIES_LIMIT = 100_000
-# The kernel's own messages end before 1024 characters (LOG_LINE_MAX), continued ones are joined up to _JOINED_LIMIT above. What is longer
-# is read in pieces, so that the time for a text grows as the text does, whatever is in its lines.
+# The kernel's own messages end before 1024 characters (LOG_LINE_MAX), continued ones are joined up
+# to _JOINED_LIMIT above. What is longer is read in pieces, so that the time for a text grows as the
+# text does, whatever is in its lines.
 LONGEST = 4096
 # Stamps of one line; a console's before a journal's before dmesg's are six or so.
 _STAMPS_LIMIT = 32
-# Terminals break lines at their width, within words; narrower lines were broken between words, by a mail.
+# Terminals break lines at their width, within words; narrower lines were broken between words, by a
+# mail.
 _TERMINAL_WIDTH = 72
 
 _KMSG = re.compile(
@@ -112,29 +120,39 @@ _REPEATED = re.compile(
 )
 # Pasted pieces: list points, quotes and code marks before a line.
 _MARKDOWN = re.compile(r"^\s*(?:(?:>|[*+-](?= +[\[\w`<]))\s*)*`*(?=\S)")
-# What `grep` (file and line), `pdsh` (host) and a console (its prompt) put before a line that has a stamp.
+# What `grep` (file and line), `pdsh` (host) and a console (its prompt) put before a line that has a
+# stamp.
 _PREFIX = re.compile(
     r"^(?:[\w.-]+ login: |\S{1,200}?[:-] ?)"
-    r"(?=\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:)"
+    r"(?=\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ "
+    r"T]\d\d:\d\d:)"
 )
 _HOST_KERNEL = re.compile(r"^(?:[\w.-]+ )?kernel(?:\[\d+\])?: ?")
 _DICTIONARY = re.compile(r"^ [A-Z_]+=")
-# How a message begins that stands alone although it has no stamp: it does not continue the line before it.
+# How a message begins that stands alone although it has no stamp: it does not continue the line
+# before it.
 _STARTS = re.compile(
-    r"^(?:NVRM|nvidia|nouveau|nvme|pci|EDAC|mce|MCE|AER|DPC|INFO|BUG|WARNING|Out of|Memory|CPU[\d:]|EXT4|XFS|BTRFS|Buffer|blk_|ata\d"
-    r"|watchdog|NMI|rcu:|RAS:|GHES|BERT|I/O error|critical (?:medium|target|nexus)|protection error|kernel BUG|Oops|general protection"
-    r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd \d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
+    r"^(?:NVRM|nvidia|nouveau|nvme|pci|EDAC|mce|MCE|AER|DPC|INFO|BUG|WARNING|Out "
+    r"of|Memory|CPU[\d:]|EXT4|XFS|BTRFS|Buffer|blk_|ata\d"
+    r"|watchdog|NMI|rcu:|RAS:|GHES|BERT|I/O error|critical (?:medium|target|nexus)|protection "
+    r"error|kernel BUG|Oops|general protection"
+    r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd "
+    r"\d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
     r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """One message. `time` is seconds since boot as a float where the log gives them, else the wall time as it was written, else None.
+    """One message.
 
-    `stamped` says that a stamp which only kernel logs bear was found; `foreign` that another program wrote the line (its name in a
-    journal or syslog is not `kernel`); `times` how often a syslog that writes a message once says that it came.
-    `cut` says that it was too long to be read as a whole.
+    `time` is seconds since boot as a float where the log gives them, else the wall time as it was
+    written, else None.
+
+    `stamped` says that a stamp which only kernel logs bear was found; `foreign` that another
+    program wrote the line (its name in a journal or syslog is not `kernel`); `times` how often a
+    syslog that writes a message once says that it came. `cut` says that it was too long to be read
+    as a whole.
     """
 
     text: str
@@ -146,7 +164,9 @@ class KernelLine:
 
 
 def pieces(line: KernelLine) -> tuple[KernelLine, ...]:
-    """A message as it is read: one that is longer than any of the kernel's in pieces, of which `cut` marks the first."""
+    """A message as it is read: one that is longer than any of the kernel's in pieces, of which
+    `cut` marks the first.
+    """
     text = line.text
     if len(text) <= LONGEST:
         return (line,)
@@ -155,7 +175,9 @@ def pieces(line: KernelLine) -> tuple[KernelLine, ...]:
 
 
 def unescape(text: str) -> str:
-    r"""The text of a /dev/kmsg record: the kernel writes control characters and bytes of UTF-8 as `\xNN`."""
+    r"""The text of a /dev/kmsg record: the kernel writes control characters and
+    bytes of UTF-8 as `\xNN`.
+    """
     if "\\x" not in text:
         return text
     data = _KMSG_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
@@ -166,7 +188,9 @@ def unescape(text: str) -> str:
 
 
 def strip_stamps(raw: str) -> KernelLine:
-    """Take every stamp off one line; they come alone or several in a row (a journal's before dmesg's, a console's before both)."""
+    """Take every stamp off one line; they come alone or several in a row (a journal's before
+    dmesg's, a console's before both).
+    """
     text, seconds, wall, times = _MARKDOWN.sub("", raw), None, None, 1
     if text != raw:
         text = text.removesuffix("`")
@@ -199,7 +223,9 @@ _STAMPLESS: Final = (None, False, False)
 
 
 def _width(lines: Sequence[str]) -> int | None:
-    """The width at which a terminal broke these lines: that of the longest, when several have it; None where nothing says so."""
+    """The width at which a terminal broke these lines: that of the longest, when several have
+    it; None where nothing says so.
+    """
     widest = max(map(len, lines), default=0)
     return (
         widest
@@ -209,8 +235,11 @@ def _width(lines: Sequence[str]) -> int | None:
 
 
 def kernel_lines(text: str) -> tuple[KernelLine, ...]:
-    """Every message of a log, in its order, as often as it came. A line without any stamp continues the one before it (terminals and
-    mails wrap), unless it begins as kernel messages do. The `KEY=value` lines that follow a raw kmsg record are dropped."""
+    """Every message of a log, in its order, as often as it came.
+
+    A line without any stamp continues the one before it (terminals and mails wrap), unless it
+    begins as kernel messages do. The `KEY=value` lines that follow a raw kmsg record are dropped.
+    """
     found: list[KernelLine] = []
     raw_lines = plain_text.lines(json_as_text(text))
     width, before, raw_kmsg, copies = _width(raw_lines), 0, False, 0

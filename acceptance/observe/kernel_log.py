@@ -23,7 +23,9 @@ def _messages() -> tuple[tuple[re.Pattern[str], dict[str, Any]], ...]:
 
 
 def _one_line(line: KernelLine) -> KernelEvent | None:
-    """The event of a message that tells everything in one line (fixtures/events/kernel.toml), or None."""
+    """The event of a message that tells everything in one line
+    (fixtures/events/kernel.toml), or None.
+    """
     if line.foreign and not line.text.startswith(
         "Missed "
     ):  # journald's own word about what it lost
@@ -49,7 +51,11 @@ def _one_line(line: KernelLine) -> KernelEvent | None:
 
 def _cut(line: KernelLine) -> KernelEvent:
     """What is said of a line that no kernel writes: what stood where it was cut was not read."""
-    meaning = f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
+    meaning = (
+        f"A line has more than {LONGEST} characters, and no message of the kernel is so "
+        "long: it "
+        "was read in pieces."
+    )
     action = "Read the log again as the kernel gives it (`dmesg`), one message a line."
     return KernelEvent(
         "lost",
@@ -65,7 +71,9 @@ def _cut(line: KernelLine) -> KernelEvent:
 
 
 def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
-    """The events, but of the several that the kernel tells of one lost page of memory the worst alone."""
+    """The events, but of the several that the kernel tells of one lost page of
+    memory the worst alone.
+    """
     pages: dict[int | str | None, KernelEvent] = {}
     for event in events:
         if event.kind == "memory-failure":
@@ -80,7 +88,8 @@ def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
 def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """The events of messages that were read already, in the log's order.
 
-    A report that spreads over several messages is joined only within one call: give a batch, not single messages.
+    A report that spreads over several messages is joined only within one call: give a batch, not
+    single messages.
     """
     nvidia = NvidiaReader(lines)
     hardware = memory_events.HardwareErrorReader(lines)
@@ -99,9 +108,11 @@ def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
 
 
 def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:
-    """Components whose link corrected errors too often, one sentence each (limit and basis: `storm` in fixtures/events/kernel.toml).
+    """Components whose link corrected errors too often, one sentence each (limit and basis: `storm`
+    in fixtures/events/kernel.toml).
 
-    Wall times as text are compared as they are written, to the second: two events of one second are at most one second apart.
+    Wall times as text are compared as they are written, to the second: two events of one second are
+    at most one second apart.
     """
     limit, within = table("kernel")["storm"]["count"], table("kernel")["storm"]["seconds"]
     times: dict[str, list[float | str]] = defaultdict(list)
@@ -123,6 +134,7 @@ def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:
         )
         if crowded or any(count >= limit for count in words.values()):
             found.append(
-                f"{component} corrected {limit} or more PCIe errors within {within:g} s: the link is not sound"
+                f"{component} corrected {limit} or more PCIe errors within {within:g} s: the "
+                "link is not sound"
             )
     return tuple(found)

@@ -1,4 +1,7 @@
-"""/dev/kmsg: the kernel's messages as they come. Read only; one record a read(2) (Documentation/ABI/testing/dev-kmsg)."""
+"""/dev/kmsg: the kernel's messages as they come.
+
+Read only; one record a read(2) (Documentation/ABI/testing/dev-kmsg).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ from typing import Literal, Self
 
 from acceptance.observe.kernel_line import KernelLine, pieces, unescape
 
-# The kernel refuses (EINVAL) a buffer smaller than the record; PRINTK_MESSAGE_MAX is 2048 and escaping may quadruple it.
+# The kernel refuses (EINVAL) a buffer smaller than the record; PRINTK_MESSAGE_MAX is 2048 and
+# escaping may quadruple it.
 _BUFFER = 16384
-# A kernel that talks faster than we read must not keep the caller here; the rest comes with the next call.
+# A kernel that talks faster than we read must not keep the caller here; the rest comes with the
+# next call.
 _BATCH = 10_000
 _RECORD = re.compile(
     r"^(?P<priority>\d{1,5}),(?P<sequence>\d{1,19}),(?P<usec>\d{1,18}),[^;]*;(?P<text>.*)$"
@@ -28,7 +33,9 @@ class KernelLogUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KmsgRecord:
-    """One message: its sequence number, seconds since boot, syslog level (0 emergency to 7 debug), and text (unescaped)."""
+    """One message: its sequence number, seconds since boot, syslog level (0 emergency to 7
+    debug), and text (unescaped).
+    """
 
     sequence: int
     seconds_since_boot: float
@@ -37,7 +44,9 @@ class KmsgRecord:
 
 
 def parse_records(text: str) -> tuple[KmsgRecord, ...]:
-    """The records of raw kmsg text. The ` KEY=value` lines that follow a record describe its device and are left out.
+    """The records of raw kmsg text.
+
+    The ` KEY=value` lines that follow a record describe its device and are left out.
 
     Raises ValueError, quoting the line, for what is neither.
     """
@@ -71,7 +80,10 @@ def as_lines(records: Iterable[KmsgRecord]) -> tuple[KernelLine, ...]:
 
 
 def gap(sequences: Sequence[int], after: int | None) -> bool:
-    """Whether records are missing before or between these: the kernel numbers them without a gap. `after` is the last one seen."""
+    """Whether records are missing before or between these: the kernel numbers them without a gap.
+
+    `after` is the last one seen.
+    """
     expected = after
     for sequence in sequences:
         if expected is not None and sequence != expected + 1:
@@ -83,9 +95,10 @@ def gap(sequences: Sequence[int], after: int | None) -> bool:
 class Kmsg:
     """The kernel's log, read without waiting. A context manager.
 
-    `since` is "boot" (all that the kernel still holds) or "now" (what comes from here on). `lost` turns True and stays True when
-    records were overwritten before they were read, those before the oldest that is left included: then silence proves nothing.
-    Raises KernelLogUnreadable when it cannot be opened or read.
+    `since` is "boot" (all that the kernel still holds) or "now" (what comes from here on). `lost`
+    turns True and stays True when records were overwritten before they were read, those before the
+    oldest that is left included: then silence proves nothing. Raises KernelLogUnreadable when it
+    cannot be opened or read.
     """
 
     def __init__(self, root: Path = Path("/"), *, since: Literal["boot", "now"] = "boot") -> None:
@@ -102,7 +115,10 @@ class Kmsg:
             os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def read_new(self) -> list[KmsgRecord]:
-        """Every record that came since the last call, oldest first. Does not wait, and takes at most 10,000."""
+        """Every record that came since the last call, oldest first.
+
+        Does not wait, and takes at most 10,000.
+        """
         data = self._rest
         for _ in range(_BATCH):
             try:
@@ -148,7 +164,10 @@ class Kmsg:
 
     def _unreadable(self, error: OSError) -> KernelLogUnreadable:
         if error.errno in (errno.EACCES, errno.EPERM):
-            cure = "run rigproof as root, or let everyone read it with `sudo sysctl kernel.dmesg_restrict=0`"
+            cure = (
+                "run rigproof as root, or let everyone read it with `sudo sysctl "
+                "kernel.dmesg_restrict=0`"
+            )
         elif error.errno == errno.ENOENT:
             cure = "in a container, read it on the host"
         else:

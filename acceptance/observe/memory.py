@@ -26,7 +26,8 @@ def read(
 ) -> Memory:
     """Read the memory; DIMMs need root and dmidecode, and are left unread with a reason otherwise.
 
-    `program` names dmidecode where it is known; without it, it is looked for. Raises SysfsError without /proc/meminfo.
+    `program` names dmidecode where it is known; without it, it is looked for. Raises SysfsError
+    without /proc/meminfo.
     """
     total, available = _meminfo(root / "proc/meminfo")
     try:

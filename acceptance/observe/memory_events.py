@@ -12,7 +12,8 @@ from acceptance.observe.event import KernelEvent, Severity, clean
 from acceptance.observe.kernel_line import KernelLine
 
 _HW = "[Hardware Error]"
-# arch/x86/kernel/cpu/mce/core.c prints the bank's status; its bits are the architecture's (Intel SDM 3B 17.3.2.2, AMD APM 2 9.3.2).
+# arch/x86/kernel/cpu/mce/core.c prints the bank's status; its bits are the architecture's (Intel
+# SDM 3B 17.3.2.2, AMD APM 2 9.3.2).
 _BANK = re.compile(
     r"CPU:? ?(?P<cpu>\d+):? Machine Check(?: Exception| Event)?: (?:0x)?(?P<mcg>[0-9a-f]{1,16}) "
     r"Bank (?P<bank>\d+): (?:0x)?(?P<status>[0-9a-f]{6,16})\b"
@@ -22,16 +23,19 @@ _UNCORRECTED, _CONTEXT_CORRUPT = 1 << 61, 1 << 57
 _IN_PROGRESS = 1 << 2
 # drivers/edac/mce_amd.c
 _AMD = re.compile(
-    r"\[Hardware Error\]: (?:Error Status: )?(?P<what>Corrected error|Uncorrected|Deferred error|System Fatal error|Fatal error)"
+    r"\[Hardware Error\]: (?:Error Status: )?(?P<what>Corrected error|Uncorrected|Deferred "
+    r"error|System Fatal error|Fatal error)"
 )
 _AMD_STATUS = re.compile(
-    r"CPU:(?P<cpu>\d+) (?:(?!CPU:).)*MC(?P<bank>\d+)_STATUS\[[^][]*\]: 0x(?P<status>[0-9a-f]{6,16})\b"
+    r"CPU:(?P<cpu>\d+) (?:(?!CPU:).)*MC(?P<bank>\d+)_STATUS\[[^][]*\]: "
+    r"0x(?P<status>[0-9a-f]{6,16})\b"
 )
 _UNRECOVERED = re.compile(
     r"mce: Uncorrected hardware memory error|Machine check: (?!events logged)(?P<what>\S.*)"
 )
 _LOGGED = re.compile(
-    r"(?:mce|MCE): (?:(?!mce: |MCE: ).)*[Mm]achine check events logged|Hardware Error\]: Machine check events logged"
+    r"(?:mce|MCE): (?:(?!mce: |MCE: ).)*[Mm]achine check events logged|Hardware Error\]: "
+    r"Machine check events logged"
 )
 # drivers/acpi/apei/ghes.c, bert.c
 _APEI = re.compile(
@@ -40,9 +44,11 @@ _APEI = re.compile(
 _APEI_SEVERITY = re.compile(r"event severity: (?P<severity>\w+)")
 _APEI_TYPE = re.compile(r"section_type: (?P<type>.+)$")
 _APEI_DEVICE = re.compile(r"device_id: (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
-# `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count and `label "LABEL"`, amd64_edac puts its name before MC0.
+# `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count and `label
+# "LABEL"`, amd64_edac puts its name before MC0.
 _EDAC = re.compile(
-    r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) |(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)"
+    r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) "
+    r"|(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)"
 )
 _LABEL = re.compile(r" on (?P<label>[^()\s](?:(?! on )[^()])*?) \(|, label \"(?P<old>[^\"]+)\"")
 _NO_LABELS = frozenset({"unknown memory", "any memory", "unknown label"})
@@ -87,7 +93,9 @@ def _status(status: int) -> tuple[Severity, str]:
 
 
 def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
-    """The module that the message at `index` names; a message that another one broke in two names it in its second half, below."""
+    """The module that the message at `index` names; a message that another one broke in two
+    names it in its second half, below.
+    """
     texts = [rest]
     if "(" not in rest:
         texts += [
@@ -125,7 +133,10 @@ def edac(lines: Sequence[KernelLine], index: int) -> KernelEvent | None:
 
 @dataclass(slots=True)
 class HardwareErrorReader:
-    """Reads the `[Hardware Error]` records of a log one by one. A record has many lines; `_until` is the first line after it."""
+    """Reads the `[Hardware Error]` records of a log one by one.
+
+    A record has many lines; `_until` is the first line after it.
+    """
 
     lines: Sequence[KernelLine]
     notices: list[tuple[int, KernelEvent]] = field(default_factory=list)
@@ -196,8 +207,8 @@ class HardwareErrorReader:
     ) -> list[tuple[int, KernelEvent]]:
         """The notices `Machine check events logged` beside which nothing says what was logged.
 
-        `events` are in the order of their lines.
-        Such a notice alone is an error: a machine check happened, and the text does not say that it was corrected.
+        `events` are in the order of their lines. Such a notice alone is an error: a machine check
+        happened, and the text does not say that it was corrected.
         """
         explaining = [(where, event) for where, event in events if event.kind in _EXPLAINS]
         found = []
@@ -209,12 +220,16 @@ class HardwareErrorReader:
         return found
 
     def _counted_below(self, index: int) -> bool:
-        """Whether EDAC, which prints the machine check that it takes apart, says below which module it was."""
+        """Whether EDAC, which prints the machine check that it takes apart,
+        says below which module it was.
+        """
         below = (_EDAC.match(line.text) for line in self.lines[index + 1 : index + 1 + _EDAC_LINES])
         return any(match and match["kind"] for match in below)
 
     def _told_below(self, index: int) -> bool:
-        """Whether this is the line above an AMD record's grade (`MC4 Error (node 0): ...`), which tells the event."""
+        """Whether this is the line above an AMD record's grade (`MC4 Error (node 0): ...`),
+        which tells the event.
+        """
         below = (line.text for line in self.lines[index + 1 : index + 5])
         return "Error (node" in self.lines[index].text and any(
             _HW in text and _AMD.search(text) for text in below

@@ -1,4 +1,6 @@
-"""The network links: Ethernet and wireless interfaces with hardware behind them, and InfiniBand ports."""
+"""The network links: Ethernet and wireless interfaces with hardware behind
+them, and InfiniBand ports.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _INFINIBAND_TYPE = 32  # ARPHRD_INFINIBAND, linux/if_arp.h
 
 
 def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
-    """Every link with a device behind it, by name; loopback, bridges, bonds and tunnels are left out."""
+    """Every link with a device behind it, by name; loopback, bridges, bonds and
+    tunnels are left out.
+    """
     interfaces = sysfs.entries(root / "sys/class/net")
     ports = [
         port
@@ -54,7 +58,10 @@ def _interface(entry: Path) -> NetworkLink:
 
 
 def _connected(link: NetworkLink, device: Path) -> NetworkLink:
-    """The link with how its device is connected. Only one on the PCI bus itself has a PCIe link: above the others is a controller's."""
+    """The link with how its device is connected.
+
+    Only one on the PCI bus itself has a PCIe link: above the others is a controller's.
+    """
     bus = sysfs.target(device / "subsystem")
     own = bus == "pci"
     return replace(

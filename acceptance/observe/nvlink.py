@@ -22,7 +22,8 @@ _MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
 _VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
 # nvml.h, nvmlIntNvLinkDeviceType_t. Of an IBM processor as the other end nothing more is told.
 _KINDS = {0: "gpu", 1: "unknown", 2: "switch", 255: "unknown"}
-# Each counter's fields, of which the first that the driver offers counts: by link as scope, then a field for each link (before Hopper).
+# Each counter's fields, of which the first that the driver offers counts: by link as scope, then a
+# field for each link (before Hopper).
 _REPLAYS = ("NVLINK_ERROR_DL_REPLAY", "NVLINK_REPLAY_ERROR_COUNT_L{}")
 _RECOVERIES = (
     "NVLINK_ERROR_DL_RECOVERY",
@@ -70,7 +71,10 @@ def counter_fields_of(nvml: Any, links: Iterable[int]) -> list[Field]:
 
 
 def sum_errors(nvml: Any, links: Iterable[int], values: dict[Field, float]) -> NvLinkErrors:
-    """The counters of these links added up. None where one of them does not tell, or there is none."""
+    """The counters of these links added up.
+
+    None where one of them does not tell, or there is none.
+    """
     each = [_errors(values, _counters(nvml, link)) for link in links]
     return NvLinkErrors(
         _sum(one.replays for one in each),
@@ -122,6 +126,8 @@ def _active(
 
 
 def _nowhere(remote: Any) -> bool:
-    """Whether the address of the other end is none: empty, or all ones, as of a switch that a virtual machine does not see."""
+    """Whether the address of the other end is none: empty, or all ones, as of a switch that a
+    virtual machine does not see.
+    """
     bus_id = text(remote.busId)
     return not bus_id or bus_id.lower().startswith("ffffffff")

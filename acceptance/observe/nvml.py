@@ -1,7 +1,8 @@
 """NVIDIA's management library: the GPUs that the driver knows. The only place that imports it.
 
-Run as a program (`python -m acceptance.observe.nvml`) it prints one JSON document, NvmlAnswer. `probe` runs it so, as a child with a
-deadline, because the library of a sick driver may hang or crash, and would take the harness with it.
+Run as a program (`python -m acceptance.observe.nvml`) it prints one JSON document, NvmlAnswer.
+`probe` runs it so, as a child with a deadline, because the library of a sick driver may hang or
+crash, and would take the harness with it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 
-# Without persistence mode the driver brings every GPU up first, one after the other: some seconds each.
+# Without persistence mode the driver brings every GPU up first, one after the other: some seconds
+# each.
 PROBE_S = 60.0
 HANGS = "the driver hangs"
 LIBRARY_MISSING = "the NVIDIA driver library libnvidia-ml.so.1 is not installed"
 
 _Asked = tuple[tuple[str, str, Callable[[Any], Any]], ...]
-# What tells a GPU from others: the field, the function, and what to make of its answer. A GPU that refuses one of these is sick.
+# What tells a GPU from others: the field, the function, and what to make of its answer. A GPU that
+# refuses one of these is sick.
 _IDENTITY: _Asked = (
     ("pci_address", "nvmlDeviceGetPciInfo", address),
     ("uuid", "nvmlDeviceGetUUID", text),
@@ -42,7 +45,10 @@ _OPTIONAL: _Asked = (
 
 
 def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline) -> NvmlAnswer:
-    """Ask the library in a child of its own. A child that hangs, dies or prints something else is an answer with `error` set."""
+    """Ask the library in a child of its own.
+
+    A child that hangs, dies or prints something else is an answer with `error` set.
+    """
     package_root = Path(__file__).resolve().parents[2]  # a checkout is found too
     try:
         done = run(
@@ -69,7 +75,9 @@ def failed_answer(error: str, code: int | None = None) -> NvmlAnswer:
 
 
 def read(nvml: Any) -> NvmlAnswer:
-    """Ask the library through its binding, given as an argument because a module has no type worth the name."""
+    """Ask the library through its binding, given as an argument because a module has no type
+    worth the name.
+    """
     try:
         nvml.nvmlInit()
         handles, devices = _devices(nvml)
@@ -96,7 +104,9 @@ def _devices(nvml: Any) -> tuple[list[Any], tuple[NvmlDevice, ...]]:
 
 
 def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
-    """The devices; those that share a UUID or an address with another are of no use: nobody could say which of them was tested."""
+    """The devices; those that share a UUID or an address with another are of no use: nobody
+    could say which of them was tested.
+    """
     shared: dict[int, str] = {}
     for name in ("uuid", "pci_address"):
         counts = Counter(getattr(device, name) for device in devices)

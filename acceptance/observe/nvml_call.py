@@ -26,8 +26,8 @@ NO_DATA = 21
 ARGUMENT_VERSION_MISMATCH = 25
 DEPRECATED = 26
 GPU_NOT_FOUND = 28
-# The answers that mean "this GPU does not offer that", not that it is sick. A driver that does not know a field, a threshold or a version
-# of a record refuses it as an argument.
+# The answers that mean "this GPU does not offer that", not that it is sick. A driver that does not
+# know a field, a threshold or a version of a record refuses it as an argument.
 NOT_OFFERED = frozenset(
     {
         NOT_SUPPORTED,
@@ -51,7 +51,8 @@ _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
 
 def ask(nvml: Any, function: str, *arguments: Any) -> Any:
-    """What a function of the binding answers, None where NVML does not offer it, or the binding is older than the function.
+    """What a function of the binding answers, None where NVML does not offer it, or the binding is
+    older than the function.
 
     Raises the binding's NVMLError for every other refusal.
     """
@@ -67,7 +68,10 @@ def ask(nvml: Any, function: str, *arguments: Any) -> Any:
 
 
 def none_if_refused(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
-    """What is asked for; None where NVML refuses it, for whatever reason. Raises the binding's NVMLError when the GPU is lost."""
+    """What is asked for; None where NVML refuses it, for whatever reason.
+
+    Raises the binding's NVMLError when the GPU is lost.
+    """
     try:
         return asking()
     except nvml.NVMLError as refusal:
@@ -77,12 +81,18 @@ def none_if_refused(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
 
 
 def ask_or_none(nvml: Any, function: str, *arguments: Any) -> Any:
-    """What a function of the binding answers, None where NVML refuses it. Raises the binding's NVMLError when the GPU is lost."""
+    """What a function of the binding answers, None where NVML refuses it.
+
+    Raises the binding's NVMLError when the GPU is lost.
+    """
     return none_if_refused(nvml, lambda: ask(nvml, function, *arguments))
 
 
 def available_fields(nvml: Any, handle: Any, wanted: Iterable[Field]) -> dict[Field, float]:
-    """The values of fields; one that NVML refuses is absent. Raises the binding's NVMLError when the GPU is lost."""
+    """The values of fields; one that NVML refuses is absent.
+
+    Raises the binding's NVMLError when the GPU is lost.
+    """
     return none_if_refused(nvml, lambda: fields(nvml, handle, wanted, raising=LOST)) or {}
 
 
@@ -97,8 +107,8 @@ def fields(
 ) -> dict[Field, float]:
     """The values of fields, asked for in one call; a field that NVML does not offer is absent.
 
-    Raises the binding's NVMLError when the call, or one of the fields, is refused for another reason; with `raising`, a field that is
-    refused for none of these is absent too.
+    Raises the binding's NVMLError when the call, or one of the fields, is refused for another
+    reason; with `raising`, a field that is refused for none of these is absent too.
     """
     asked = list(dict.fromkeys(wanted))
     answers = ask(nvml, "nvmlDeviceGetFieldValues", handle, asked) if asked else None
@@ -118,10 +128,14 @@ def fields(
 
 
 def value(answer: Any) -> float:
-    """What a field's record holds. Raises ValueError for a type of value that nvml.h of today does not have."""
+    """What a field's record holds.
+
+    Raises ValueError for a type of value that nvml.h of today does not have.
+    """
     if not 0 <= answer.valueType < len(_MEMBERS):
         raise ValueError(
-            f"NVML gave field {answer.fieldId} as a value of type {answer.valueType}, which is not known"
+            f"NVML gave field {answer.fieldId} as a value of type {answer.valueType}, which "
+            "is not known"
         )
     found: float = getattr(answer.value, _MEMBERS[answer.valueType])
     return found
@@ -138,7 +152,10 @@ def text(answer: str | bytes) -> str:
 
 
 def sysfs_address(bus_id: str) -> str:
-    """A PCI address as sysfs spells it ("0000:01:00.0") from NVML's ("00000000:01:00.0"). Raises ValueError for anything else."""
+    """A PCI address as sysfs spells it ("0000:01:00.0") from NVML's ("00000000:01:00.0").
+
+    Raises ValueError for anything else.
+    """
     match = _BUS_ID.fullmatch(bus_id)
     if match is None:
         raise ValueError(f"NVML gave {bus_id!r}, which is not a PCI address")
@@ -146,5 +163,8 @@ def sysfs_address(bus_id: str) -> str:
 
 
 def address(pci_info: Any) -> str:
-    """The PCI address in one of NVML's records, as sysfs spells it. Raises ValueError for what is none."""
+    """The PCI address in one of NVML's records, as sysfs spells it.
+
+    Raises ValueError for what is none.
+    """
     return sysfs_address(text(pci_info.busId))

@@ -23,7 +23,10 @@ _READ, _WRITE, _NVLINK = 0, 1, 2
 
 
 def read(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tuple[NvmlPair, ...]:
-    """Every ordered pair of the GPUs that answer, in order of their indices. A GPU that is lost meanwhile leaves its pairs' values None."""
+    """Every ordered pair of the GPUs that answer, in order of their indices.
+
+    A GPU that is lost meanwhile leaves its pairs' values None.
+    """
     known = [index for index, answering in enumerate(answers) if answering]
     return tuple(_pairs(nvml, handles, known))
 

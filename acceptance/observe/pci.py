@@ -1,4 +1,7 @@
-"""NVIDIA's functions on the PCI bus, and the links they hang on. No driver is needed to see them."""
+"""NVIDIA's functions on the PCI bus, and the links they hang on.
+
+No driver is needed to see them.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ _NONE = 0xFF
 
 
 def read_slots(root: Path) -> dict[str, str]:
-    """Names of slots by address: of the card in it, or of the port above, as the firmware has it; without its function where it is so told.
+    """Names of slots by address: of the card in it, or of the port above, as the firmware has it;
+    without its function where it is so told.
 
-    The firmware's tables (/sys/firmware/dmi, root only) go before what the kernel calls slots, which is often a bare number.
+    The firmware's tables (/sys/firmware/dmi, root only) go before what the kernel calls slots,
+    which is often a bare number.
     """
     slots = root / "sys/bus/pci/slots"
     named = {
@@ -36,7 +41,9 @@ def read_slots(root: Path) -> dict[str, str]:
 
 
 def parse_slots(raw: bytes) -> tuple[str, str] | None:
-    """Address and name of one slot from its structure; None where it has neither, or is cut short."""
+    """Address and name of one slot from its structure; None where it has
+    neither, or is cut short.
+    """
     if len(raw) < _LEAST or raw[0] != 9 or not _LEAST <= raw[1] <= len(raw):
         return None
     strings = raw[raw[1] :].split(b"\0")
@@ -54,7 +61,9 @@ def parse_slots(raw: bytes) -> tuple[str, str] | None:
 
 
 def slot_of(address: str, port: str, named: dict[str, str]) -> str | None:
-    """The name of the slot of a card at this address, below this port; None where nobody knows it."""
+    """The name of the slot of a card at this address, below this port; None
+    where nobody knows it.
+    """
     device, bus = address.rpartition(".")[0], address.rpartition(":")[0]
     return next(
         (named[key] for key in (f"{device}.0", address, port, device, bus) if key in named), None
@@ -65,13 +74,17 @@ NVIDIA = 0x10DE
 # Class codes of the PCI Code and ID Assignment Specification: VGA controller, 3D controller.
 _DISPLAY = ("0300", "0302")
 _SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?")
-# Widths that PCI Express knows; a card that does not answer reads as 63, a link whose width is not known as 0 or 255.
+# Widths that PCI Express knows; a card that does not answer reads as 63, a link whose width is not
+# known as 0 or 255.
 _WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})
 _NO_WIDTH = frozenset({0, 63, 255})
 
 
 def read(root: Path = Path("/")) -> tuple[PciFunction, ...]:
-    """Every NVIDIA function, in address order. Raises SysfsError for a file that holds something unknown."""
+    """Every NVIDIA function, in address order.
+
+    Raises SysfsError for a file that holds something unknown.
+    """
     slots = read_slots(root)
     found = [
         _function(device, slots)
@@ -119,14 +132,18 @@ def _needed(path: Path) -> int:
 
 
 def _answers(config: bytes | None, revision: int | None) -> bool | None:
-    # `config` is read from the card now; the other files are what the kernel saw when it found the card.
+    # `config` is read from the card now; the other files are what the kernel saw when it found the
+    # card.
     if revision == 0xFF or (config is not None and set(config) == {0xFF}):
         return False
     return None if config is None else True
 
 
 def speed(path: Path) -> float | None:
-    """A link's speed in GT/s of one lane; None where it is not told. Raises SysfsError for what is no speed."""
+    """A link's speed in GT/s of one lane; None where it is not told.
+
+    Raises SysfsError for what is no speed.
+    """
     value = sysfs.text(path)
     if value is None or value.startswith("Unknown"):
         return None

@@ -17,10 +17,12 @@ AbsenceKind = Literal["dead", "set-up"]
 
 
 def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
-    """ "dead" where what was seen speaks against the card, "set-up" where it does not, None for a GPU that is there as it should be.
+    """ "dead" where what was seen speaks against the card, "set-up" where it does not, None for a
+    GPU that is there as it should be.
 
-    A dead card reads as all ones on the bus; or NVML says that it is lost, or refuses its identity; or the driver works for others and
-    not for it, though its device node can be opened; or the driver answers nobody any more.
+    A dead card reads as all ones on the bus; or NVML says that it is lost, or refuses its identity;
+    or the driver works for others and not for it, though its device node can be opened; or the
+    driver answers nobody any more.
     """
     if gpu.answers is False:
         return "dead"
@@ -47,7 +49,9 @@ def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
 
 
 def _passed_over(inventory: Inventory) -> bool:
-    """Whether a GPU that NVML knows by no address is one that it could not start: it gives others, or refuses one without saying which."""
+    """Whether a GPU that NVML knows by no address is one that it could not start: it gives
+    others, or refuses one without saying which.
+    """
     nameless = [device for device in inventory.nvml.devices if device.pci_address is None]
     if any(device.error_code in (None, nvml_call.NO_PERMISSION) for device in nameless):
         return False
@@ -55,7 +59,9 @@ def _passed_over(inventory: Inventory) -> bool:
 
 
 def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
-    """Whether the driver holds a GPU that it does not give to this user, while it gives others: a job that got a part of the machine."""
+    """Whether the driver holds a GPU that it does not give to this user, while it gives others:
+    a job that got a part of the machine.
+    """
     bound = any(
         function.address == gpu.pci_address and function.driver == "nvidia"
         for function in inventory.pci
@@ -65,7 +71,9 @@ def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
 
 
 def paravirtualised(inventory: Inventory) -> bool:
-    """Whether NVML knows GPUs of which the PCI bus shows nothing: WSL, or another layer that shares them out."""
+    """Whether NVML knows GPUs of which the PCI bus shows nothing: WSL, or another layer that
+    shares them out.
+    """
     return not inventory.pci and bool(inventory.nvml.devices)
 
 
@@ -75,7 +83,9 @@ def works_for_others(inventory: Inventory) -> bool:
 
 
 def reachable(inventory: Inventory, gpu: Gpu) -> bool:
-    """Whether this user may open the GPU's device node; where the driver does not number its GPUs, all that there must be."""
+    """Whether this user may open the GPU's device node; where the driver does not number its
+    GPUs, all that there must be.
+    """
     openable = {node.path: node.openable for node in inventory.board.device_nodes}
     numbered = inventory.board.gpu_nodes
     if numbered:
@@ -85,27 +95,35 @@ def reachable(inventory: Inventory, gpu: Gpu) -> bool:
 
 
 NOT_ON_THE_BUS = (
-    "power off, reseat the card and its power cables; in the BIOS enable `Above 4G decoding` and the slot; try it without the riser "
+    "power off, reseat the card and its power cables; in the BIOS enable `Above 4G decoding` and "
+    "the slot; try it without the riser "
     "and in another slot"
 )
 FALLEN_OFF = (
-    "the card has fallen off the bus: switch the machine off at the wall for ten seconds, reseat the card and its power cables, and look "
+    "the card has fallen off the bus: switch the machine off at the wall for ten seconds, reseat "
+    "the card and its power cables, and look "
     "for Xid 79 in `dmesg`"
 )
 NOUVEAU = (
-    "`echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf`, `sudo update-initramfs -u`, install NVIDIA's driver, "
+    "`echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf`, `sudo "
+    "update-initramfs -u`, install NVIDIA's driver, "
     "reboot"
 )
-INSTALL = "`sudo modprobe nvidia`; if there is no such module, install NVIDIA's driver from the distribution (`nvidia-driver`) and reboot"
+INSTALL = (
+    "`sudo modprobe nvidia`; if there is no such module, install NVIDIA's driver from the "
+    "distribution (`nvidia-driver`) and reboot"
+)
 SECURE_BOOT = (
-    "Secure Boot is on and refuses an unsigned module: enrol the signing key (`sudo mokutil --import`, then reboot) or switch Secure "
+    "Secure Boot is on and refuses an unsigned module: enrol the signing key (`sudo mokutil "
+    "--import`, then reboot) or switch Secure "
     "Boot off in the BIOS"
 )
 BUS_FIRST = "the card has to be on the PCI bus first"
 DRIVER_FIRST = "the driver has to be loaded first"
 NODES = "`sudo nvidia-modprobe -c=0 -u` makes the nodes; install `nvidia-modprobe` if it is missing"
 NODES_CLOSED = (
-    "add yourself to the group that owns them (`ls -l /dev/nvidia*`, often `video` or `render`) and log in again, or run "
+    "add yourself to the group that owns them (`ls -l /dev/nvidia*`, often `video` or `render`) "
+    "and log in again, or run "
     "with sudo"
 )
 MISMATCH = "the driver was updated and its old module is still loaded: reboot"
@@ -116,18 +134,22 @@ LIBRARY = (
 
 
 PARTLY = (
-    "the job was given only some of the GPUs: name them with --gpus, or ask for all; where it should have all, "
+    "the job was given only some of the GPUs: name them with --gpus, or ask for all; where it "
+    "should have all, "
     "`sudo nvidia-modprobe -c=0 -u` makes the nodes that are missing"
 )
 PARAVIRTUALISED = (
-    "this is a layer that shares GPUs out (WSL, say), and the cards themselves cannot be tested through it: run on the machine "
+    "this is a layer that shares GPUs out (WSL, say), and the cards themselves cannot be tested "
+    "through it: run on the machine "
     "itself"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PresenceLayer:
-    """One place that was looked at, what was found there, and the cure; None where nothing needs doing."""
+    """One place that was looked at, what was found there, and the cure; None
+    where nothing needs doing.
+    """
 
     what: str
     found: str
@@ -135,7 +157,9 @@ class PresenceLayer:
 
 
 def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
-    """The PCI bus, the kernel driver, the device nodes, NVML: in the order in which one makes the next possible."""
+    """The PCI bus, the kernel driver, the device nodes, NVML: in the order in which one makes
+    the next possible.
+    """
     due = gpus(inventory)
     return (
         _bus(inventory, due),
@@ -189,7 +213,10 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         cure = (
             NOUVEAU
             if board.nouveau_loaded
-            else "release it: remove the card from the configuration that reserves it (vfio, a VM), reboot"
+            else (
+                "release it: remove the card from the configuration that reserves it (vfio, a "
+                "VM), reboot"
+            )
         )
         return PresenceLayer(what, f"held by another driver: {holders}", cure)
     if board.nvidia_driver is None:
@@ -197,7 +224,10 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, "NVIDIA's driver is not loaded", cure)
     loose = [gpu for gpu in due if bound[gpu.pci_address] is None]
     if loose:
-        cure = "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card that needs the open kernel modules"
+        cure = (
+            "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card that "
+            "needs the open kernel modules"
+        )
         return PresenceLayer(
             what,
             f"version {board.nvidia_driver} is loaded but does not drive {_gpu_list(loose)}",

@@ -1,4 +1,6 @@
-"""Whether each GPU is set up to be tested: what stands in the way, told apart from a fault of the card, and its cure."""
+"""Whether each GPU is set up to be tested: what stands in the way, told apart from a fault of
+the card, and its cure.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ from acceptance.machine.inventory import (
     Users,
 )
 
-# NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on (minor version compatibility).
+# NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on
+# (minor version compatibility).
 OLDEST_DRIVER = (525, 60, 13)
-# The first branch of the driver that knows Blackwell (compute capability 10.0 and above) for Linux: 570.
+# The first branch of the driver that knows Blackwell (compute capability 10.0 and above) for Linux:
+# 570.
 OLDEST_FOR_BLACKWELL = (570,)
 BLACKWELL = 10
 
@@ -38,7 +42,8 @@ class Obstacle:
 def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...]:
     """Everything that keeps the GPUs that are due from being tested; empty when all are ready.
 
-    A GPU that NVML does not know, or that stopped answering it, is no matter of set-up: `presence` tells of it.
+    A GPU that NVML does not know, or that stopped answering it, is no matter of set-up: `presence`
+    tells of it.
     """
     return tuple(
         obstacle
@@ -59,22 +64,26 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
             drawing = ", ".join(process_name(one) for one in traits.graphics_processes or ())
             text = f" ({drawing})" if drawing else ""
             found.append(
-                f"{gpu.name} drives the display{text}: a part of its memory and some of its rate go there; for the last per cent test it "
+                f"{gpu.name} drives the display{text}: a part of its memory and some of its rate "
+                "go there; for the last per cent test it "
                 "without one (`sudo systemctl isolate multi-user.target`)"
             )
         limit_w, default_w = traits.power_limit_w, traits.power_limit_default_w
         if limit_w is not None and default_w is not None and limit_w < default_w:
             found.append(
-                f"{gpu.name} may take {limit_w:g} W, less than its usual {default_w:g} W, so it may miss the floors of its model: "
+                f"{gpu.name} may take {limit_w:g} W, less than its usual {default_w:g} W, so it "
+                "may miss the floors of its model: "
                 f"`sudo nvidia-smi -i {_target(gpu)} -pl {default_w:g}`"
             )
         if traits.compute_processes is None:
             found.append(
-                f"{gpu.name}: the driver does not tell which processes compute on it; there may be some"
+                f"{gpu.name}: the driver does not tell which processes compute on it; there "
+                "may be some"
             )
         if traits.virtualised:
             found.append(
-                f"{gpu.name} is passed through to a virtual machine, which may withhold what its slot can do and what the host does beside"
+                f"{gpu.name} is passed through to a virtual machine, which may withhold what "
+                "its slot can do and what the host does beside"
             )
     return tuple(found)
 
@@ -93,7 +102,11 @@ def known_gpus(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, 
 def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
     target = _target(gpu)
     if traits.mig_enabled:
-        cure = f"end what runs in its instances, then `sudo nvidia-smi -i {target} -mig 0` (it may ask for a reset of the card)"
+        cure = (
+            f"end what runs in its instances, then `sudo nvidia-smi -i {target} -mig 0` (it "
+            "may "
+            "ask for a reset of the card)"
+        )
         yield Obstacle(gpu.name, "MIG is on, and a part of a GPU is not the GPU", cure)
     if traits.compute_mode == "prohibited":
         yield Obstacle(
@@ -103,9 +116,13 @@ def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
         what = f"compute mode is {traits.compute_mode}, and some tools need more than one context"
         yield Obstacle(gpu.name, what, f"`sudo nvidia-smi -i {target} -c DEFAULT`")
     if traits.fabric_state in ("not-started", "in-progress"):
-        what = f"the NVLink fabric is {traits.fabric_state.replace('-', ' ')}: CUDA would answer 802, system not yet initialized"
+        what = (
+            f"the NVLink fabric is {traits.fabric_state.replace('-', ' ')}: CUDA would answer "
+            "802, system not yet initialized"
+        )
         cure = (
-            "install the nvidia-fabricmanager of exactly the driver's version, `sudo systemctl enable --now nvidia-fabricmanager`, "
+            "install the nvidia-fabricmanager of exactly the driver's version, `sudo systemctl "
+            "enable --now nvidia-fabricmanager`, "
             "and look at `journalctl -u nvidia-fabricmanager`"
         )
         yield Obstacle(gpu.name, what, cure)
@@ -128,7 +145,10 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
     oldest = OLDEST_FOR_BLACKWELL if blackwell else OLDEST_DRIVER
     if numbers < oldest:
         needed = ".".join(map(str, oldest))
-        what = f"driver {version} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer for this GPU"
+        what = (
+            f"driver {version} is too old for the CUDA 12.8 programs of the test, which need "
+            f"{needed} or newer for this GPU"
+        )
         yield Obstacle(
             gpu.name,
             what,
@@ -137,7 +157,9 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
 
 
 def compute_processes_of(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
-    """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is there as long as the display is."""
+    """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is
+    there as long as the display is.
+    """
     drawing = (
         {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
     )
@@ -162,6 +184,8 @@ def _target(gpu: Gpu) -> str:
 
 
 def process_name(process: GpuProcess) -> str:
-    """A process as people are told of it: its name, number, and what it holds of the GPU's memory."""
+    """A process as people are told of it: its name, number, and what it holds
+    of the GPU's memory.
+    """
     held = f", {process.memory_bytes / GIB:.1f} GiB" if process.memory_bytes is not None else ""
     return f"{process.name or 'a process'} (process {process.pid}{held})"

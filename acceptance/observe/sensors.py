@@ -23,13 +23,16 @@ UNITS = {
     "load_1m": "ratio",
     "memory_available_gib": "GiB",
 }
-# Kernel drivers whose hwmon devices sit in the processor: Intel, AMD, AMD by the zenpower module, Arm.
+# Kernel drivers whose hwmon devices sit in the processor: Intel, AMD, AMD by the zenpower module,
+# Arm.
 CPU_HWMON = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _CPU_ZONES = frozenset({"x86_pkg_temp", "cpu-thermal", "cpu_thermal"})
 
 
 def _text(path: Path) -> str | None:
-    """A small file's content, or None where it cannot be read at this moment (a CPU taken offline, a sensor in error)."""
+    """A small file's content, or None where it cannot be read at this moment (a CPU taken
+    offline, a sensor in error).
+    """
     with contextlib.suppress(OSError):
         return path.read_text(encoding="ascii", errors="replace").strip()
     return None
@@ -49,7 +52,9 @@ def _number(path: Path) -> float | None:
 
 
 def temperature_files(root: Path) -> tuple[Path, ...]:
-    """The files that hold the processor's temperatures in millidegrees Celsius: hwmon first, thermal zones where there is none."""
+    """The files that hold the processor's temperatures in millidegrees Celsius: hwmon first,
+    thermal zones where there is none.
+    """
     inputs = [
         path
         for device in sorted((root / "sys/class/hwmon").glob("hwmon*"))
@@ -65,7 +70,8 @@ def temperature_files(root: Path) -> tuple[Path, ...]:
 def throttle_files(root: Path) -> tuple[Path, ...]:
     """Intel's counters of thermal throttling: each core's, and each package's once.
 
-    Siblings show the same counter, so only one thread of each (package, core) and one of each package is read.
+    Siblings show the same counter, so only one thread of each (package, core) and one of each
+    package is read.
     """
     found: dict[tuple[str, ...], Path] = {}
     for cpu in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*")):
@@ -141,9 +147,11 @@ class Sensors:
 
 @dataclass(slots=True)
 class SampleThinner:
-    """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with mean, minimum and maximum.
+    """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with
+    mean, minimum and maximum.
 
-    Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for what is to be written.
+    Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for
+    what is to be written.
     """
 
     keep: Callable[

@@ -1,4 +1,6 @@
-"""What a disk says of its own health, SATA, SAS and NVMe alike (smartctl), and the faults that it proves."""
+"""What a disk says of its own health, SATA, SAS and NVMe alike (smartctl), and
+the faults that it proves.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,22 @@ BIT_FAILING = 1 << 3
 
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
-# NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed segments known.
+# NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed
+# segments known.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
 
 class SmartUnreadable(Exception):
-    """The disk's health could not be read; the message is one sentence with the cure. It never means that the disk is healthy."""
+    """The disk's health could not be read; the message is one sentence with the cure.
+
+    It never means that the disk is healthy.
+    """
 
 
 class SmartInterrupted(Exception):
-    """smartctl was ended before it could answer: nothing is known of the disk, not even that it offers no report."""
+    """smartctl was ended before it could answer: nothing is known of the disk, not even that it
+    offers no report.
+    """
 
 
 def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
@@ -40,9 +48,9 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises SmartUnreadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
-    lacks a part (a command failed, or there is no overall status); SmartInterrupted when a signal ended it; UnreadableOutput for any other
-    text.
+    Raises SmartUnreadable when smartctl could not ask the disk, or the disk offers no health data,
+    or no fault was found in a report that lacks a part (a command failed, or there is no overall
+    status); SmartInterrupted when a signal ended it; UnreadableOutput for any other text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
@@ -105,7 +113,8 @@ def parse(text: str, returncode: int) -> Health:
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version gives both; what a damaged text left out would be taken for sound.
         raise _unknown(
-            "its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole"
+            "its NVMe health log has no `critical_warning` or no `media_errors`: the text is "
+            "not whole"
         )
     return health
 
@@ -126,7 +135,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
         raise SmartInterrupted(
-            f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers"
+            f"smartctl was ended by signal {-returncode}: run it by hand to see whether the "
+            "disk answers"
         )
     start = text.strip()
     try:
@@ -154,7 +164,11 @@ def _reason(document: dict[str, Any], returncode: int, lack: str | None = None) 
     )
     if "permission denied" in why.lower():
         return f"the disk's health could not be read ({why}): run rigproof with sudo"
-    return f"the disk's health could not be read ({why}): if that is usual for this disk, waive its health in the machine file"
+    return (
+        f"the disk's health could not be read ({why}): if that is usual for this disk, waive "
+        "its "
+        "health in the machine file"
+    )
 
 
 def _at(document: dict[str, Any], *path: str) -> Any:
@@ -181,7 +195,8 @@ def _count(document: dict[str, Any], *path: str) -> int | None:
     value = _integer(document, *path)
     if value is not None and not 0 <= value < _TOO_MANY:
         raise _unknown(
-            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which cannot be negative or beyond 128 bits"
+            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which cannot be negative "
+            "or beyond 128 bits"
         )
     return value
 
@@ -210,13 +225,17 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
             or not isinstance(_at(row, "raw", "string"), str)
         ):
             raise _unknown(
-                f"it gave an attribute without name or raw value, id or when_failed: {quote_value(row.get('name'))}"
+                "it gave an attribute without name or raw value, id or when_failed: "
+                f"{quote_value(row.get('name'))}"
             )
     return rows
 
 
 def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
-    """The count in one ATA attribute. Makers pack other things into the upper bytes, so smartctl's own rendering is read."""
+    """The count in one ATA attribute.
+
+    Makers pack other things into the upper bytes, so smartctl's own rendering is read.
+    """
     for row in attributes:
         if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
             match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
@@ -274,7 +293,8 @@ CRITICAL_WARNINGS = (
 class Health:
     """What the disk reports. What it does not offer is None.
 
-    `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a bit mask (`CRITICAL_WARNINGS`).
+    `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a
+    bit mask (`CRITICAL_WARNINGS`).
     """
 
     passed: bool | None
@@ -296,7 +316,9 @@ class Health:
 
 
 def faults(health: Health) -> tuple[str, ...]:
-    """Every fault that the disk's own report proves, one sentence each; none for a disk that reports none."""
+    """Every fault that the disk's own report proves, one sentence each; none
+    for a disk that reports none.
+    """
     found: list[str] = []
     if health.passed is False:
         found.append("the disk's own SMART status is FAILED")

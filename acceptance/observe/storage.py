@@ -15,7 +15,8 @@ from acceptance.process.deadline import Deadline
 SMARTCTL_S = 30.0
 SECTOR_BYTES = 512  # the unit of /sys/block/*/size, whatever the disk's own sector is
 
-# Block devices that are no disk of the machine: optical, floppy, firmware flash, the boot areas of an eMMC.
+# Block devices that are no disk of the machine: optical, floppy, firmware flash, the boot areas of
+# an eMMC.
 _NO_DISK = re.compile(r"(?:sr|fd|mtdblock|mmcblk\d+(?:boot|rpmb))\d*")
 _VIRTUAL_NAME = re.compile(r"(?:vd|xvd)[a-z]+")
 # How emulated disks of the usual hypervisors and clouds call themselves.
@@ -35,7 +36,9 @@ _TRANSPORTS = (
 
 
 def read(root: Path = Path("/")) -> tuple[Disk, ...]:
-    """The disks of the machine, by name; no partitions, no RAM disks, no loop, mapper or RAID devices built on others."""
+    """The disks of the machine, by name; no partitions, no RAM disks, no loop, mapper or RAID
+    devices built on others.
+    """
     return tuple(_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
 
 
@@ -48,14 +51,15 @@ def health(
 ) -> smart.Health:
     """Ask one disk for its health; needs root.
 
-    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError where smartctl is missing; each message says
-    why and the cure.
+    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError where smartctl is
+    missing; each message says why and the cure.
     """
     argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
         raise smart.SmartInterrupted(
-            f"{disk.component} did not answer: smartctl {done.describe()}; look at the kernel log for the disk"
+            f"{disk.component} did not answer: smartctl {done.describe()}; look at the "
+            "kernel log for the disk"
         )
     return smart.parse(done.stdout, done.returncode)
 
@@ -119,9 +123,11 @@ def _kind(block: Path, model: str | None, transport: str | None) -> str | None:
 
 
 def _ata_identity(page: Path) -> tuple[str | None, str | None, str | None]:
-    """Model, serial and firmware of a SATA disk, whole: the SCSI fields beside it cut the model at 16 characters.
+    """Model, serial and firmware of a SATA disk, whole: the SCSI fields beside it cut the model at
+    16 characters.
 
-    SAT (INCITS 431) puts the IDENTIFY DEVICE data at byte 60 of VPD page 89h; ACS gives the words and swaps the bytes of each.
+    SAT (INCITS 431) puts the IDENTIFY DEVICE data at byte 60 of VPD page 89h; ACS gives the words
+    and swaps the bytes of each.
     """
     data = sysfs.content(page)
     if data is None or len(data) < 60 + 94:  # the model ends with word 46

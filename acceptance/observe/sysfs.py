@@ -18,7 +18,8 @@ class SysfsError(Exception):
 def text(path: Path) -> str | None:
     """The file's text without the white space around it.
 
-    None where there is none: no such file, nothing in it, or the kernel refuses to tell (a link that is down, a file only root may read).
+    None where there is none: no such file, nothing in it, or the kernel refuses to tell (a link
+    that is down, a file only root may read).
     """
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\r\n") or None
@@ -48,7 +49,10 @@ def number(path: Path) -> int | None:
 
 
 def cpus(path: Path) -> tuple[int, ...] | None:
-    """The CPUs that a file lists as `0-3,8`, in order; None where there is none. Raises SysfsError for anything else."""
+    """The CPUs that a file lists as `0-3,8`, in order; None where there is none.
+
+    Raises SysfsError for anything else.
+    """
     value = text(path)
     if value is None:
         return None
@@ -72,7 +76,9 @@ def entries(folder: Path) -> tuple[Path, ...]:
 
 
 def target(link: Path) -> str | None:
-    """The name of what a symbolic link (such as `driver`) points to; None where there is no link."""
+    """The name of what a symbolic link (such as `driver`) points to; None where
+    there is no link.
+    """
     try:
         return link.readlink().name
     except OSError:

@@ -1,7 +1,8 @@
 """Starting programs: the only place that does.
 
-Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process group of its own, and its whole family
-ends when it ends, when its deadline passes, or when the harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
+Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process
+group of its own, and its whole family ends when it ends, when its deadline passes, or when the
+harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class ProgramResult:
 def find(program: str, package: str | None = None) -> str:
     """The full path of a program on PATH.
 
-    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian keeps some tools out of a user's PATH,
-    so the system directories are looked at too.
+    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian
+    keeps some tools out of a user's PATH, so the system directories are looked at too.
     """
     path = os.pathsep.join(
         [os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"]
@@ -90,7 +91,9 @@ def find(program: str, package: str | None = None) -> str:
 
 
 class _Exit:
-    """When a process ended: of several that run side by side each is waited for in its turn, which may be long after its end."""
+    """When a process ended: of several that run side by side each is waited for in its turn,
+    which may be long after its end.
+    """
 
     def __init__(self, pid: int) -> None:
         self._pid, self._ended_s = pid, 0.0
@@ -104,7 +107,10 @@ class _Exit:
         self._seen.set()
 
     def within(self, seconds: float) -> bool:
-        """Whether it ends within that time. It is known at once: `Popen.wait` looks twenty times a second."""
+        """Whether it ends within that time.
+
+        It is known at once: `Popen.wait` looks twenty times a second.
+        """
         return self._seen.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def moment(self) -> float:
@@ -157,7 +163,8 @@ class RunningProgram:
         returncode = self.process.wait()
         for thread in self._threads:
             thread.join(5.0)
-        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
+        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to
+        # be whole.
         whole = not any(thread.is_alive() for thread in self._threads) and not (
             self._out.dropped or self._err.dropped
         )
@@ -186,7 +193,9 @@ def _kill(pid: int) -> None:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that steers pytest, Python or git."""
+    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that
+    steers pytest, Python or git.
+    """
     stray = ("PYTEST_", "PYTHON", "COVERAGE_", "COV_CORE_", "GIT_", "LANGUAGE")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(stray)}
     environment.update({"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"})
@@ -195,7 +204,9 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def under_reaper(argv: Sequence[str]) -> list[str]:
-    """The command line that really starts a program: it ends with all that it started, and with this process."""
+    """The command line that really starts a program: it ends with all that it
+    started, and with this process.
+    """
     return [
         sys.executable,
         "-I",
@@ -219,18 +230,22 @@ def start(
     on_line: Callable[[str], None] | None = None,
     stdin: Path | None = None,
 ) -> RunningProgram:
-    """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
+    """Start a program.
 
-    `stdin` names the file that it reads from its standard input; without one there is nothing to read.
+    `log` names the file for its standard output; standard error goes beside it with `.err` added.
 
-    `on_line` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
-    come back at once, and raise nothing.
+    `stdin` names the file that it reads from its standard input; without one there is nothing to
+    read.
 
-    Raises CommandError when it cannot be started; one that is missing or not executable ends with exit code 127 and says so on standard
-    error, as in a shell (`find` it first for a better sentence).
+    `on_line` is given each line of standard output when it is complete, without its end. It is
+    called by the thread that reads: it must come back at once, and raise nothing.
 
-    Call it from the main thread only: the kernel ties the parent-death signal to the thread that forked, and a thread that ends would
-    take the program with it.
+    Raises CommandError when it cannot be started; one that is missing or not executable ends with
+    exit code 127 and says so on standard error, as in a shell (`find` it first for a better
+    sentence).
+
+    Call it from the main thread only: the kernel ties the parent-death signal to the thread that
+    forked, and a thread that ends would take the program with it.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError(
@@ -239,7 +254,8 @@ def start(
     if deadline.passed():
         raise CommandError(f"{argv[0]} was not started: its time was over before it began")
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then answers 0 for each.
+        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then
+        # answers 0 for each.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     began = time.monotonic()
     try:

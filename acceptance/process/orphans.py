@@ -1,4 +1,6 @@
-"""Processes that a run left behind, found by the run id in their environment, wherever in the process tree they ended up."""
+"""Processes that a run left behind, found by the run id in their environment, wherever in the
+process tree they ended up.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from pathlib import Path
 
 from acceptance.process import table
 
-# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk), or is not ours to kill.
+# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk), or is
+# not ours to kill.
 KILL_S = 2.0
 
 
@@ -29,7 +32,9 @@ def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
 
 
 def sweep(run_id: str, root: Path = Path("/")) -> tuple[str, ...]:
-    """Kill every process of this run, and wait until they are gone; returns what they were, one line each."""
+    """Kill every process of this run, and wait until they are gone; returns
+    what they were, one line each.
+    """
     met: dict[int, str] = {}
     end = time.monotonic() + KILL_S
     while (

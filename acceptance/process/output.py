@@ -1,4 +1,6 @@
-"""What a program prints, kept up to a cap and counted beyond it; and handed on line by line while it runs."""
+"""What a program prints, kept up to a cap and counted beyond it; and handed on
+line by line while it runs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ CHUNK = 65536
 
 @dataclass(slots=True)
 class LineSplitter:
-    """Cuts what comes in pieces into lines, and hands each to `heard` when its end has come; the last one may have none.
+    """Cuts what comes in pieces into lines, and hands each to `heard` when its end has come; the
+    last one may have none.
 
     A line of more than LINE_BYTES is left out: nothing grows with what a program prints.
     """
@@ -57,7 +60,8 @@ class LineSplitter:
 
 @dataclass(slots=True)
 class Spool:
-    """One output stream: kept up to the cap, counted beyond it, so that a flood neither blocks the program nor fills the disk.
+    """One output stream: kept up to the cap, counted beyond it, so that a flood neither blocks the
+    program nor fills the disk.
 
     `lines`, where there are some, get all of it, beyond the cap too.
     """

@@ -1,15 +1,17 @@
 """Starts one program and outlives it just long enough to leave nothing behind.
 
-`command.start` runs every program under this one: `python -I -S reaper.py PARENT_PID GRACE -- ARGV`. The kernel tells a process that
-its parent has died, but tells only the direct child: a shell script's `sleep`, or the workers of a load, would go on heating the
-machine after the harness was killed. The reaper is a child subreaper, so whatever its program starts stays in its family, and it
+`command.start` runs every program under this one: `python -I -S reaper.py PARENT_PID GRACE --
+ARGV`. The kernel tells a process that its parent has died, but tells only the direct child: a shell
+script's `sleep`, or the workers of a load, would go on heating the machine after the harness was
+killed. The reaper is a child subreaper, so whatever its program starts stays in its family, and it
 ends the whole family when the program ends, when it is told to (SIGTERM), or when the harness dies.
 
-In a container it is the first process, has no parent to outlive, and is called `reaper.py stdin:SECONDS GRACE -- ARGV`: it then ends the
-family when its standard input closes, or after that many seconds.
+In a container it is the first process, has no parent to outlive, and is called `reaper.py
+stdin:SECONDS GRACE -- ARGV`: it then ends the family when its standard input closes, or after that
+many seconds.
 
-Standard library only, as little of it as that takes (`pathlib` alone would be a third of its start),
-and no import of ours: it starts in about 15 ms.
+Standard library only, as little of it as that takes (`pathlib` alone would be a third of its
+start), and no import of ours: it starts in about 15 ms.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from types import FrameType
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
 NOT_STARTED = 127  # what a shell answers for a program that cannot be executed
-# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no waiting ends it.
+# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no
+# waiting ends it.
 KILL_S = 3.0
 _signalled = False
 
@@ -45,7 +48,8 @@ def children_by_parent() -> dict[int, list[int]]:
         if name.isdigit():
             # It may end while we look.
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                # The name in parentheses may hold anything: fields are counted from the last of those.
+                # The name in parentheses may hold anything: fields are counted from the last of
+                # those.
                 fields = file.read().rpartition(b")")[2].split()
                 tree.setdefault(int(fields[1]), []).append(int(name))
     return tree
@@ -77,7 +81,9 @@ def reap() -> dict[int, int]:
 
 
 def end_family(grace_s: float) -> None:
-    """SIGTERM to the family, SIGKILL to what is left of it after the grace period; gives up on what does not die of that."""
+    """SIGTERM to the family, SIGKILL to what is left of it after the grace period; gives up on
+    what does not die of that.
+    """
     grace_end = time.monotonic() + grace_s
     number = signal.SIGTERM
     while (family := descendants(os.getpid())) and time.monotonic() < grace_end + KILL_S:
@@ -118,13 +124,17 @@ def exit_like(status: int) -> None:
 
 
 def defaults() -> None:
-    """Every signal as it is after boot: what is ignored or blocked (by Python, `nohup`, a careless parent) would be inherited."""
+    """Every signal as it is after boot: what is ignored or blocked (by Python, `nohup`, a
+    careless parent) would be inherited.
+    """
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
 
 
 def execute(argv: list[str], parent: int) -> None:
-    """Never returns: become the program, in a process group of its own and tied to the reaper's life."""
+    """Never returns: become the program, in a process group of its own and tied
+    to the reaper's life.
+    """
     os.setpgid(0, 0)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -169,7 +179,8 @@ def main(arguments: list[str]) -> None:
     child = os.fork()
     if child == 0:
         execute(argv, own)
-    # Without this the reaper's copy would keep the output pipes open after the program has closed them.
+    # Without this the reaper's copy would keep the output pipes open after the program has closed
+    # them.
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     status: int | None = None

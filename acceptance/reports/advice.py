@@ -1,7 +1,9 @@
-"""Causes and cures as data: what a finding means, what usually causes it and how to tell, and what to type next.
+"""Causes and cures as data: what a finding means, what usually causes it and how to tell, and what
+to type next.
 
-A file `fixtures/causes/<language>.toml` has an entry for each family of measurements and each kind of event, read strictly. A command may
-hold placeholders of the place that it is about: `next_anywhere` is its general form, for a place that is not known, or for several.
+A file `fixtures/causes/<language>.toml` has an entry for each family of measurements and each kind
+of event, read strictly. A command may hold placeholders of the place that it is about:
+`next_anywhere` is its general form, for a place that is not known, or for several.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import msgspec
 from acceptance import resources
 from acceptance.core.strict import Strict
 
-# Of the component that the finding is about: its PCI address, slot, serial number, UUID, the driver's index, the kernel's name of it.
+# Of the component that the finding is about: its PCI address, slot, serial number, UUID, the
+# driver's index, the kernel's name of it.
 PLACEHOLDERS = frozenset({"address", "slot", "serial", "uuid", "index", "name"})
 # One line, neither empty nor with blanks around it.
 _Line = Annotated[str, msgspec.Meta(pattern=r"\A\S([^\n]*\S)?\Z")]
@@ -25,7 +28,9 @@ _Words = dict[_Line, _Line]
 
 
 class AdviceFileError(Exception):
-    """A file of causes of rigproof's own is wrong; the message is one sentence that names file and entry."""
+    """A file of causes of rigproof's own is wrong; the message is one sentence
+    that names file and entry.
+    """
 
 
 class LikelyCause(Strict, frozen=True):
@@ -38,9 +43,9 @@ class LikelyCause(Strict, frozen=True):
 class Advice(Strict, frozen=True):
     """What is told of one family of measurements, or of one kind of event.
 
-    `symptom` is one sentence: what is seen, and what it means. `causes` are in order, the most likely first. `next` is one command line
-    of Debian and Ubuntu, `shows` what to look at in what it prints, and what a healthy machine says there. `vendor` is what to send if
-    the trouble stays.
+    `symptom` is one sentence: what is seen, and what it means. `causes` are in order, the most
+    likely first. `next` is one command line of Debian and Ubuntu, `shows` what to look at in what
+    it prints, and what a healthy machine says there. `vendor` is what to send if the trouble stays.
     """
 
     symptom: _Line
@@ -53,7 +58,9 @@ class Advice(Strict, frozen=True):
     events: tuple[_Line, ...] = ()
 
     def command(self, place: Mapping[str, str]) -> str:
-        """The next command about this place (values by placeholder), or its general form where one of them is not known."""
+        """The next command about this place (values by placeholder), or its general form where
+        one of them is not known.
+        """
         needed = placeholders(self.next)
         if self.next_anywhere is None or needed <= place.keys():
             return self.next.format_map({name: place[name] for name in needed})
@@ -62,9 +69,11 @@ class Advice(Strict, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Advice by measurement and by event (`xid`, or `xid.79` for one code of it); and sentences of this language by the English ones.
+    """Advice by measurement and by event (`xid`, or `xid.79` for one code of it); and sentences of
+    this language by the English ones.
 
-    `words` are those of the reports, `titles` those of the checks, `events` what events mean and ask for, `profiles` what is said of each.
+    `words` are those of the reports, `titles` those of the checks, `events` what events mean and
+    ask for, `profiles` what is said of each.
     """
 
     measurements: Mapping[str, Advice]
@@ -88,7 +97,10 @@ class _Sheet(Strict, frozen=True):
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """The names in braces. Raises ValueError for braces that are no placeholder, a command's own ones among them."""
+    """The names in braces.
+
+    Raises ValueError for braces that are no placeholder, a command's own ones among them.
+    """
     found = set()
     for _, name, form, conversion in string.Formatter().parse(text):
         if name is not None:
@@ -99,7 +111,10 @@ def placeholders(text: str) -> frozenset[str]:
 
 
 def read(path: Path) -> Catalogue:
-    """Read one file. Raises AdviceFileError for anything that is not exactly right, and for what stands twice."""
+    """Read one file.
+
+    Raises AdviceFileError for anything that is not exactly right, and for what stands twice.
+    """
     sheet = resources.read(path, _Sheet, AdviceFileError)
     measurements: dict[str, Advice] = {}
     events: dict[str, Advice] = {}

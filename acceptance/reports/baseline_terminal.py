@@ -19,7 +19,9 @@ def show_accepted(
     former: str | None,
     language: Language = ENGLISH,
 ) -> None:
-    """Say that a run is the baseline now, what was accepted with it, and where the one before it is kept."""
+    """Say that a run is the baseline now, what was accepted with it, and where
+    the one before it is kept.
+    """
     if already:
         screen.say(
             language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc)
@@ -92,7 +94,9 @@ def _grid(
 
 
 def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
-    """What is told of each part, with what is printed on it first; of the machine as a whole at the end."""
+    """What is told of each part, with what is printed on it first; of the
+    machine as a whole at the end.
+    """
     facts: dict[str, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
     for component, name, text in certificate.birth.facts:
         facts.setdefault(component, []).append((name, text))

@@ -1,4 +1,6 @@
-"""The closing block of a run: entries of what was found, each said once with its causes and the next command."""
+"""The closing block of a run: entries of what was found, each said once with
+its causes and the next command.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from acceptance.reports.headline import headline
 from acceptance.reports.locations import NO_LOCATIONS, Locations
 
 _MOST_NAMES = 16
-# Characters of a component's name; one that is longer is no machine's, and is not looked for in a text.
+# Characters of a component's name; one that is longer is no machine's, and is not looked for in a
+# text.
 _LONGEST = 4_000
-# What stands in a text for the component's name and for what was measured, while texts are held against each other.
+# What stands in a text for the component's name and for what was measured, while texts are held
+# against each other.
 _WHOSE, _VALUE = "\0", "\1"
 _UNMARKED = str.maketrans(
     dict.fromkeys((_WHOSE, _VALUE), "\ufffd")
@@ -28,7 +32,9 @@ _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class ClosingEntry:
-    """One entry: its lines, each with the checks it is of, and what is told below them, (label, text) or a text of its own with ""."""
+    """One entry: its lines, each with the checks it is of, and what is told below them, (label,
+    text) or a text of its own with "".
+    """
 
     lines: tuple[tuple[tuple[str, ...], str], ...]
     below: tuple[str, ...]
@@ -59,7 +65,9 @@ class _Same:
 
 
 def _with_marks(text: str, component: str) -> str:
-    """The text with marks for its component's name and for what was measured: the same for components with the same trouble."""
+    """The text with marks for its component's name and for what was measured: the same for
+    components with the same trouble.
+    """
     text, component = text.translate(_UNMARKED), component.translate(_UNMARKED)
     if len(component) > _LONGEST:
         return text
@@ -68,7 +76,9 @@ def _with_marks(text: str, component: str) -> str:
 
 
 def names(components: Iterable[str], language: Language) -> str:
-    """The names of several components, in short: `gpu0 to gpu7`, `gpu0, gpu2`; of very many the first."""
+    """The names of several components, in short: `gpu0 to gpu7`, `gpu0, gpu2`;
+    of very many the first.
+    """
     found = list(dict.fromkeys(components))
     parts = [_NUMBERED.fullmatch(one) for one in found]
     numbers = [int(part[2]) for part in parts if part]
@@ -88,7 +98,9 @@ def _number(name: str) -> int:
 def entries(
     findings: Iterable[Finding], places: Locations, language: Language
 ) -> Iterator[ClosingEntry]:
-    """The findings of one kind, held together: what is true of several components or checks is one line, the same causes are told once."""
+    """The findings of one kind, held together: what is true of several components or checks is
+    one line, the same causes are told once.
+    """
     same: dict[object, _Same] = {}
     named = {
         one.address: f"{name} ({one.address})"
@@ -103,7 +115,8 @@ def entries(
         group.checks.append(finding.check)
         group.components += [own] if own and own not in group.components else []
         group.values += _MEASURED.findall(finding.text)
-    # All with the same teaching get it once; one that speaks of several components is told in general.
+    # All with the same teaching get it once; one that speaks of several components is told in
+    # general.
     groups = list(same.values())
     by_index: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
     marked = [replace(group.first, check=str(index)) for index, group in by_index.items()]

@@ -1,4 +1,6 @@
-"""What a comparison says, as page and terminal say it: its heads, its rows as cells, and its closing line."""
+"""What a comparison says, as page and terminal say it: its heads, its rows as
+cells, and its closing line.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def _beside(text: str, change: ValueChange) -> str:
 
 
 def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
-    """What the noise allows, the largest of the later runs; nothing where nothing was held against it."""
+    """What the noise allows, the largest of the later runs; nothing where
+    nothing was held against it.
+    """
     spreads = [change.spread for change in row.changes if change.spread is not None]
     if not spreads:
         return NONE
@@ -94,18 +98,26 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
 
 
 def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
-    """What must be known before a figure is read: other machines, parts that moved, parts that are others."""
+    """What must be known before a figure is read: other machines, parts that
+    moved, parts that are others.
+    """
     others = [letter(place) for place in comparison.other_machines]
     if others:
         names = ", ".join(others)
         yield language(
-            "{runs}: another machine than A: parts are compared by name where they have no serial number in common",
+            (
+                "{runs}: another machine than A: parts are compared by name where they have no "
+                "serial number in common"
+            ),
             runs=names,
         )
     for place, moves in enumerate(comparison.moved, start=1):
         for one in moves:
             yield language(
-                "{run}: {after} is {before} of A in another slot ({identity}), and compared with that",
+                (
+                    "{run}: {after} is {before} of A in another slot ({identity}), and compared "
+                    "with that"
+                ),
                 run=letter(place),
                 after=one.after,
                 before=one.before,
@@ -155,7 +167,10 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     better = len(comparison.of_kind("better", "gained"))
     changed = len(comparison.of_kind("changed"))
     counts = language(
-        "measurements: {worse} worse, {better} better, {changed} changed; outcomes: {outcomes} worse",
+        (
+            "measurements: {worse} worse, {better} better, {changed} changed; outcomes: "
+            "{outcomes} worse"
+        ),
         worse=bad,
         better=better,
         changed=changed,

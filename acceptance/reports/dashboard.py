@@ -1,4 +1,6 @@
-"""The live view of a terminal: what is running and how long it still takes, every GPU, the machine, and what came out so far."""
+"""The live view of a terminal: what is running and how long it still takes, every GPU, the
+machine, and what came out so far.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,10 @@ def outcomes(remaining: RunProgress, language: Language, signs: Glyphs) -> Text:
 
 
 class Dashboard:
-    """What is drawn, for the room that there is at this moment. Whatever goes wrong with drawing, the run goes on without the picture."""
+    """What is drawn, for the room that there is at this moment.
+
+    Whatever goes wrong with drawing, the run goes on without the picture.
+    """
 
     def __init__(
         self, remaining: RunProgress, gauges: Gauges, language: Language, signs: Glyphs
@@ -85,7 +90,11 @@ class Dashboard:
         yield Group(*lines)
 
     def lines(self, width: int, height: int) -> list[RenderableType]:
-        """Everything that fits. What is running and the GPUs come first, then what came out, the machine, and what the check is."""
+        """Everything that fits.
+
+        What is running and the GPUs come first, then what came out, the machine, and what the check
+        is.
+        """
         language, signs = self._language, self._signs
         # A line stays for the sentences that scroll by, and one for the cursor.
         room = max(1, height - 2)
@@ -122,7 +131,9 @@ class Dashboard:
         return [*head, *cards, *tail]
 
     def _head(self, width: int) -> Table:
-        """One line: what is running, a bar, the time that has passed, and about how much is left."""
+        """One line: what is running, a bar, the time that has passed, and about
+        how much is left.
+        """
         language, remaining = self._language, self._remaining
         left = remaining.time_left(language)
         text = Text(
@@ -151,7 +162,9 @@ class Dashboard:
 
 
 def live(console: Console, dashboard: Dashboard) -> Live:
-    """The view, drawn anew every second, whether or not anything was journalled; it leaves nothing behind."""
+    """The view, drawn anew every second, whether or not anything was journalled; it leaves
+    nothing behind.
+    """
     return Live(
         dashboard,
         console=console,

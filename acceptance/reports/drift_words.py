@@ -1,7 +1,9 @@
-"""What changed since the baseline and the nights before, in a language: the sentences of `history.drift`, `reference` and `changes`.
+"""What changed since the baseline and the nights before, in a language: the sentences of
+`history.drift`, `reference` and `changes`.
 
-Those are formed in English when a run is judged, and are kept so. Here each clause is known by its form and said again; its numbers, names
-and the basis of a rule stay as they are, and so does a clause of a form that is not known.
+Those are formed in English when a run is judged, and are kept so. Here each clause is known by its
+form and said again; its numbers, names and the basis of a rule stay as they are, and so does a
+clause of a form that is not known.
 """
 
 from __future__ import annotations
@@ -64,8 +66,14 @@ _FORM_WORDS = (
     "{part} is missing: it was there when the baseline was recorded ({date})",
     "{part} is another part: {before} when the baseline was recorded ({date}), {now} now",
     "{part} was not there when the baseline was recorded ({date})",
-    "the parts of kind {kind} could not be read in this run, and could when the baseline was recorded ({date})",
-    "not told in this run, so not held against what it was when the baseline was recorded ({date}): {facts}",
+    (
+        "the parts of kind {kind} could not be read in this run, and could when the baseline was "
+        "recorded ({date})"
+    ),
+    (
+        "not told in this run, so not held against what it was when the baseline was recorded "
+        "({date}): {facts}"
+    ),
     "{part}: at {before} when the baseline was recorded ({date}), at {now} now",
     "{facts}: {before} when the baseline was recorded ({date}), {now} now",
     "{part} when the baseline was recorded ({date}) is {now} now",
@@ -96,7 +104,9 @@ def translate(text: str, language: Language) -> str:
 
 
 def _phrase(text: str, language: Language, deep: int) -> str:
-    """A clause, or a phrase in one: its form, and what is in that; as it stands where its form is not known."""
+    """A clause, or a phrase in one: its form, and what is in that; as it stands
+    where its form is not known.
+    """
     found = next(
         ((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None
     )
@@ -114,7 +124,9 @@ def _phrase(text: str, language: Language, deep: int) -> str:
 
 
 def _facts(text: str, language: Language) -> str:
-    """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as `fixtures/changes.toml` has them."""
+    """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as
+    `fixtures/changes.toml` has them.
+    """
     more = _MORE.fullmatch(text)
     named = ", ".join(_fact(one, language) for one in (more["names"] if more else text).split(", "))
     return (

@@ -21,10 +21,12 @@ _CATALOG = " NVIDIA's catalog: "  # what an Xid's action ends with, in NVIDIA's 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most likely first.
+    """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most
+    likely first.
 
-    `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints. `action` is what an event asks for by
-    itself, `vendor` what to send the vendor. What is not known is None.
+    `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints.
+    `action` is what an event asks for by itself, `vendor` what to send the vendor. What is not
+    known is None.
     """
 
     symptom: str | None
@@ -38,7 +40,9 @@ class Explanation:
 def explain(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> Explanation | None:
-    """What is known about a failure, a warning or an event; None for what names its cure in its own text, as errors and skips do."""
+    """What is known about a failure, a warning or an event; None for what names its cure in its
+    own text, as errors and skips do.
+    """
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
     known = _advice(finding, language)
@@ -61,7 +65,8 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
     if finding.event is None:
         return own
     advice = found.of_event(finding.event)
-    # Drift of a measurement has causes of its own kind first, then those of the measurement, and its command, which is about the part.
+    # Drift of a measurement has causes of its own kind first, then those of the measurement, and
+    # its command, which is about the part.
     return (
         replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes))
         if advice and own
@@ -75,7 +80,10 @@ def _action(text: str, language: Language) -> str:
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
-    """What was looked at, a line each, where it takes more than the finding's own line. How many lines were left out is said."""
+    """What was looked at, a line each, where it takes more than the finding's own line.
+
+    How many lines were left out is said.
+    """
     lines = (finding.note or "").splitlines()
     rest = len(lines) - MOST_NOTES
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
@@ -92,7 +100,9 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
 def labelled_lines(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> tuple[tuple[str, str], ...]:
-    """A teaching line by line, each with its label, as people read it; first where the component is, as far as its name does not say."""
+    """A teaching line by line, each with its label, as people read it; first where the component
+    is, as far as its name does not say.
+    """
     found = explain(finding, places, language)
     if found is None:
         return ()
@@ -140,8 +150,10 @@ def details(finding: Finding, places: Locations, language: Language = ENGLISH) -
 def group_findings(
     findings: Iterable[Finding], places: Locations, language: Language = ENGLISH
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
-    """Findings with the same teaching, at the place of the first, and its details once: about the place of a single component, in general
-    for several."""
+    """Findings with the same teaching, at the place of the first, and its details once: about the
+    place of a single component, in general
+    for several.
+    """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         alike.setdefault(details(finding, NO_LOCATIONS, language), []).append(finding)

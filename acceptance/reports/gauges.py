@@ -1,4 +1,6 @@
-"""Gauges: what is known at this moment of every GPU and of the machine itself, from the records as they come."""
+"""Gauges: what is known at this moment of every GPU and of the machine itself,
+from the records as they come.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,12 @@ from acceptance.core.limit import quantity
 from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
 from acceptance.reports.text import one_line
 
-# A reading that is older than the newest of all by so much is of a GPU that does not answer. After the first hour one comes in 10 s.
+# A reading that is older than the newest of all by so much is of a GPU that does not answer. After
+# the first hour one comes in 10 s.
 STALE_S = 30.0
 LOST = "gpu-lost"
-# Every one of them holds the clocks down; an idle GPU, and one in clocks that somebody set, are held by nothing.
+# Every one of them holds the clocks down; an idle GPU, and one in clocks that somebody set, are
+# held by nothing.
 REASONS = (
     *clock_reasons.HEAT_OR_HARDWARE,
     clock_reasons.POWER_CAP,
@@ -24,7 +28,8 @@ REASONS = (
     clock_reasons.CLOCKS_SET,
     clock_reasons.UNKNOWN,
 )
-# Of a GPU that works at its power limit as it should, the power cap is told too; these are told in colour.
+# Of a GPU that works at its power limit as it should, the power cap is told too; these are told in
+# colour.
 ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
 _MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
 _KEPT = (
@@ -36,10 +41,12 @@ _RATE = re.compile(r"(?<![a-z])([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One GPU at this moment. What is not known is None. `held` are those of REASONS that hold its clocks down now.
+    """One GPU at this moment. What is not known is None.
 
-    `figure` is the latest that its load told, such as `664 TFLOP/s`, `lap` how far a burn is: (turn, turns). `errors` counts what was told
-    of it since the run began.
+    `held` are those of REASONS that hold its clocks down now.
+
+    `figure` is the latest that its load told, such as `664 TFLOP/s`, `lap` how far a burn is:
+    (turn, turns). `errors` counts what was told of it since the run began.
     """
 
     name: str
@@ -81,7 +88,10 @@ class _Gpu:
 
 
 class Gauges:
-    """Follows a run. `names` are its GPUs, `addresses` their names by the PCI addresses that events speak of."""
+    """Follows a run.
+
+    `names` are its GPUs, `addresses` their names by the PCI addresses that events speak of.
+    """
 
     def __init__(self, names: Sequence[str], addresses: Mapping[str, str]) -> None:
         self._gpus = {name: _Gpu() for name in names}

@@ -8,7 +8,9 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """`degree` follows a temperature, `more` is where a text was cut, `between` parts neighbours, `spinner` is rich's name."""
+    """`degree` follows a temperature, `more` is where a text was cut, `between` parts
+    neighbours, `spinner` is rich's name.
+    """
 
     degree: str
     more: str
@@ -21,7 +23,9 @@ ASCII = Glyphs("C", "...", ", ", "line")
 
 
 def plain_locale(environ: Mapping[str, str]) -> bool:
-    """Whether the environment asks for plain ASCII: Python writes UTF-8 there none the less (PEP 540), and a terminal need not know it."""
+    """Whether the environment asks for plain ASCII: Python writes UTF-8 there none the less (PEP
+    540), and a terminal need not know it.
+    """
     # The first that is set decides, as for every program (POSIX, locale).
     locale = next(
         (value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environ.get(name))), ""
@@ -30,7 +34,9 @@ def plain_locale(environ: Mapping[str, str]) -> bool:
 
 
 def glyphs_for(encoding: str) -> Glyphs:
-    """The signs that a stream of this encoding can carry; the spinner's are beyond every encoding that is not Unicode."""
+    """The signs that a stream of this encoding can carry; the spinner's are beyond every
+    encoding that is not Unicode.
+    """
     try:
         "".join(astuple(UNICODE)).encode(encoding)
     except (UnicodeEncodeError, LookupError):

@@ -1,4 +1,6 @@
-"""A table on a terminal: columns as wide as they must be, and cells that break where the window is narrow."""
+"""A table on a terminal: columns as wide as they must be, and cells that break
+where the window is narrow.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def show(
     right: int,
     watched: bool,
 ) -> None:
-    """Print rows, each a style and its cells; from column `right` on they are set to the right. All texts may come from outside."""
+    """Print rows, each a style and its cells; from column `right` on they are set to the right.
+
+    All texts may come from outside.
+    """
     table = Table(
         box=None, show_header=bool(head), padding=(0, 2, 0, 0), pad_edge=False, header_style="bold"
     )

@@ -1,4 +1,6 @@
-"""A finding's own line in a language: what was found, with its numbers; names, numbers and the basis stay as they are."""
+"""A finding's own line in a language: what was found, with its numbers; names, numbers and the
+basis stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,29 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import drift_words
 
-# As `core.judgement` writes it. The note in it may hold anything, so the limit is looked for from its end.
+# As `core.judgement` writes it. The note in it may hold anything, so the limit is looked for from
+# its end.
 _MEASURED = re.compile(
-    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); basis: (?P<basis>.*)",
+    (
+        r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); "
+        r"basis: (?P<basis>.*)"
+    ),
     re.DOTALL,
 )
 # Above its ceiling.
 _IMPLAUSIBLE = re.compile(
-    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), and no more than (?P<most>.+) is possible: it proves nothing, "
+    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), and no more than (?P<most>.+) is "
+    r"possible: it proves nothing, "
     r"measure it again with another tool; basis: (?P<basis>.*)",
     re.DOTALL,
 )
 
 
 def headline(finding: Finding, language: Language = ENGLISH) -> str:
-    """The line; as it stands in English, and where it is of no form that is known. It is text from outside: make it one line."""
+    """The line; as it stands in English, and where it is of no form that is known.
+
+    It is text from outside: make it one line.
+    """
     text = finding.text
     if language is ENGLISH:
         return text
@@ -33,7 +43,8 @@ def headline(finding: Finding, language: Language = ENGLISH) -> str:
         return f"{head}{mark}{language(meaning)}"
     if match := _IMPLAUSIBLE.fullmatch(text):
         return language(
-            "{what} on {where}: measured {value}, and no more than {most} is possible: it proves nothing, "
+            "{what} on {where}: measured {value}, and no more than {most} is possible: it proves "
+            "nothing, "
             "measure it again with another tool; basis: {basis}",
             **{name: match[name] for name in ("what", "where", "value", "most", "basis")},
         )

@@ -1,4 +1,6 @@
-"""Signs of life for those who read a log: a line a minute while a check takes long, with the figures that the live view shows."""
+"""Signs of life for those who read a log: a line a minute while a check takes long, with the
+figures that the live view shows.
+"""
 
 from __future__ import annotations
 

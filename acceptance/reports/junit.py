@@ -1,12 +1,14 @@
 """junit.xml, built from the fold: one testcase a planned check, never-run ones as errors.
 
-Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by its whole id) and the usual GitHub
-actions. Numbers are properties of their testcase, which Jenkins' xunit schema does not know and its junit plugin and test databases
-read; provenance is properties of the suite.
+Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by
+its whole id) and the usual GitHub actions. Numbers are properties of their testcase, which Jenkins'
+xunit schema does not know and its junit plugin and test databases read; provenance is properties of
+the suite.
 
-Text from outside is data here too: no name is longer than CI stores, no two testcases have the same, and only `_attachment` writes
-the words at which CI fetches a file. A line is cut at 2,000 characters, so that a tool's megabytes add some tens of kilobytes, and
-what a testcase says is cut where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay far
+Text from outside is data here too: no name is longer than CI stores, no two testcases have the
+same, and only `_attachment` writes the words at which CI fetches a file. A line is cut at 2,000
+characters, so that a tool's megabytes add some tens of kilobytes, and what a testcase says is cut
+where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay far
 below the 30 MB that GitLab takes.
 """
 
@@ -31,8 +33,11 @@ from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import count_of, one_line
 
 RUN = "the whole run"
-NAME = 200  # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
-RESULT = 60_000  # bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with more in one
+# characters of a name; GitLab and test databases hold 255, and what was cut is said within them
+NAME = 200
+# bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with
+# more in one
+RESULT = 60_000
 OUTPUT = (
     90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
 )
@@ -42,7 +47,9 @@ _ATTACHMENT = "[[ATTACHMENT|"
 
 
 def _line(text: str) -> str:
-    """One line of text from outside, in which CI sees no request to attach a file of the machine it runs on."""
+    """One line of text from outside, in which CI sees no request to attach a
+    file of the machine it runs on.
+    """
     return one_line(text).replace(_ATTACHMENT, "[ [ATTACHMENT|")
 
 
@@ -51,7 +58,9 @@ def _name(text: str) -> str:
 
 
 def _names(ids: Sequence[str]) -> Iterator[str]:
-    """A name for each testcase: its check's id, and a number where that, made harmless, is the name of another."""
+    """A name for each testcase: its check's id, and a number where that, made harmless, is the
+    name of another.
+    """
     taken = {RUN}
     for text in ids:
         name = own = _name(text)
@@ -140,7 +149,9 @@ def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
 
 
 def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
-    """The lines if they have no more bytes than this; else the first, which say what failed, and the last, which say what to do."""
+    """The lines if they have no more bytes than this; else the first, which say what failed, and
+    the last, which say what to do.
+    """
     sizes = [len(line.encode("utf-8")) + 1 for line in lines]
     if sum(sizes) <= size:
         return lines
@@ -172,7 +183,9 @@ def _result(
 
 
 def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
-    """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins and test databases read them."""
+    """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins
+    and test databases read them.
+    """
     # Cut before what is added, so that a value and its unit keep names of their own.
     key = one_line(f"{judged.due.measurement}[{judged.due.component}]", NAME - 30)
     if judged.value is not None:
@@ -203,7 +216,9 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
 
 
 def _ran(check: str, journal: Journal) -> Iterator[str]:
-    """The programs that a check ran, each with its log; last, where every reader that shortens looks."""
+    """The programs that a check ran, each with its log; last, where every
+    reader that shortens looks.
+    """
     bodies = [
         entry.body
         for entry in journal.entries
@@ -218,7 +233,10 @@ def _ran(check: str, journal: Journal) -> Iterator[str]:
 
 
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:
-    """Ask CI to attach a log. Sessions write the names: none may lead out of the run's folder, or be another than it looks."""
+    """Ask CI to attach a log.
+
+    Sessions write the names: none may lead out of the run's folder, or be another than it looks.
+    """
     path, inside = f"{run_dir / log}", Path(log)
     if (
         one_line(path) == path

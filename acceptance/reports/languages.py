@@ -1,4 +1,6 @@
-"""The languages that reports speak, each a file of fixtures/causes: the sentences by the English ones, and the causes and cures."""
+"""The languages that reports speak, each a file of fixtures/causes: the sentences by the English
+ones, and the causes and cures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ CODES = ("en", "zh-CN")
 
 
 class UnknownLanguage(Exception):
-    """A language was asked for that there is not; the message is one sentence that names those there are."""
+    """A language was asked for that there is not; the message is one sentence
+    that names those there are.
+    """
 
 
 @functools.cache
@@ -33,7 +37,8 @@ def language(code: str) -> Language:
 
 
 def choose(given: str | None, environ: Mapping[str, str]) -> Language:
-    """The language that was asked for, else that of the locale, else English; Traditional Chinese is not what the file has.
+    """The language that was asked for, else that of the locale, else English; Traditional Chinese
+    is not what the file has.
 
     Raises UnknownLanguage for one that was asked for and is not there.
     """

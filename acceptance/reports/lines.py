@@ -1,4 +1,6 @@
-"""Lines of a console: sentences, paths, and columns, fitted to a terminal's width, or left whole where it is none."""
+"""Lines of a console: sentences, paths, and columns, fitted to a terminal's width, or left whole
+where it is none.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from acceptance.reports.text import clean, count_of, one_line
 
 HANG = 4  # columns by which the second line of a sentence is set in
 _MOST_LINES = 2_000  # of a table: more than any machine has GPUs and network cards
-_NARROW = 24  # below this many columns nothing can be laid out: lines break where the terminal breaks them
+# below this many columns nothing can be laid out: lines break where the terminal breaks them
+_NARROW = 24
 
 
 class LineWriter:
@@ -22,7 +25,8 @@ class LineWriter:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        # A terminal gets its lines broken between words; a file gets one line a sentence, whatever its length.
+        # A terminal gets its lines broken between words; a file gets one line a sentence, whatever
+        # its length.
         self.watched = console.file.isatty() and not console.is_dumb_terminal
         self.signs = glyphs_for(console.encoding)
 
@@ -33,7 +37,9 @@ class LineWriter:
         return stream.failure if isinstance(stream, SafeOutput) else None
 
     def say(self, text: str, style: str = "", indent: int = 0) -> None:
-        """One sentence on a line of its own, broken between words where the terminal is narrower."""
+        """One sentence on a line of its own, broken between words where the
+        terminal is narrower.
+        """
         line = Text(one_line(text), style=style)
         room = self.console.width - indent - HANG
         if not self.watched or room < _NARROW or line.cell_len <= room + HANG:
@@ -44,7 +50,9 @@ class LineWriter:
             self.put(Text(" " * (indent + (HANG if index else 0))).append_text(part))
 
     def say_all(self, texts: Iterable[str], indent: int = 0) -> None:
-        """Each of many sentences as `say` has it; where nobody watches all of them at once, because there may be tens of thousands."""
+        """Each of many sentences as `say` has it; where nobody watches all of them at once,
+        because there may be tens of thousands.
+        """
         if self.watched:
             for text in texts:
                 self.say(text, indent=indent)
@@ -64,7 +72,11 @@ class LineWriter:
             self.say(f"... ({count_of(len(lines) - _MOST_LINES, 'more line')})")
 
     def columns(self, *cells: tuple[str, int], style: str = "") -> None:
-        """One indented line of texts with their widths; a negative width sets the text to the right. A terminal's edge cuts the last."""
+        """One indented line of texts with their widths; a negative width sets the text to the
+        right.
+
+        A terminal's edge cuts the last.
+        """
         padded = [
             one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width)
             for text, width in cells

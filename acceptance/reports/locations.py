@@ -1,4 +1,6 @@
-"""Where the component of a finding is: what a person needs to find it in the machine, and a command to name it."""
+"""Where the component of a finding is: what a person needs to find it in the machine, and a
+command to name it.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,18 @@ from acceptance.journal.reader import Journal
 from acceptance.machine import recorded_inventory
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-# A command is copied and typed: what does not look like a name is not known. No quote, `$` or blank line may come in with it.
+# A command is copied and typed: what does not look like a name is not known. No quote, `$` or blank
+# line may come in with it.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/#+ -]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Of one component: PCI address, slot, serial number, UUID, the driver's index, the kernel's name. What is not known is None."""
+    """Of one component: PCI address, slot, serial number, UUID, the driver's index, the kernel's
+    name.
+
+    What is not known is None.
+    """
 
     address: str | None = None
     slot: str | None = None
@@ -35,12 +42,17 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The places of a run's components, by the names that findings use: `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`."""
+    """The places of a run's components, by the names that findings use: `gpu0`, a PCI address,
+    `disk:sda`, `dimm:A1`, `net:eth0`.
+    """
 
     found: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, component: str | None) -> Location:
-        """The place of a component; an empty one where nothing is known. A PCI address is a place by itself."""
+        """The place of a component; an empty one where nothing is known.
+
+        A PCI address is a place by itself.
+        """
         if component is None:
             return Location()
         if component in self.found:

@@ -1,4 +1,7 @@
-"""Panel: the gauges of every GPU and of the machine, laid out for the room that a terminal has. Pure: gauges in, lines out."""
+"""Panel: the gauges of every GPU and of the machine, laid out for the room that a terminal has.
+
+Pure: gauges in, lines out.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +144,9 @@ def _extreme(
 
 
 def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
-    """Many GPUs in a few words: the hottest, the slowest, the power of all, errors, and what holds them back."""
+    """Many GPUs in a few words: the hottest, the slowest, the power of all, errors, and what
+    holds them back.
+    """
     errors = sum(one.errors for one in gauges)
     whose = ", ".join(one.name for one in gauges if one.errors)
     lost = ", ".join(one.name for one in gauges if one.lost)

@@ -1,4 +1,6 @@
-"""JSON that may be looked at: the same values, with every character that a screen would obey or hide written as its escape."""
+"""JSON that may be looked at: the same values, with every character that a screen would obey or
+hide written as its escape.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import msgspec
 
 from acceptance.journal.segment import encoded
 
-# JSON itself escapes the first 32 control characters alone: DEL, the 8-bit ones and marks of direction go through as they are.
+# JSON itself escapes the first 32 control characters alone: DEL, the 8-bit ones and marks of
+# direction go through as they are.
 _NOT_ASCII = re.compile(r"[^\n\x20-\x7e]+")
 
 
@@ -18,8 +21,11 @@ def _escaped(letters: str) -> str:
 
 
 def render(value: object, encoding: str = "utf-8") -> bytes:
-    """A value as indented JSON with a line end. Where `encoding`, a screen's, is not UTF-8, it is ASCII: one byte of a letter in UTF-8
-    can be a control character there."""
+    """A value as indented JSON with a line end.
+
+    Where `encoding`, a screen's, is not UTF-8, it is ASCII: one byte of a letter in UTF-8 can be a
+    control character there.
+    """
     text = msgspec.json.format(encoded(value), indent=2).decode("utf-8")
     utf_8 = encoding.lower().replace("-", "").replace("_", "") == "utf8"
     escaped = _NOT_ASCII.sub(

@@ -13,7 +13,10 @@ from acceptance.reports.text import duration
 
 
 class RunProgress:
-    """How far a run is, reckoned from its plan. A check that takes longer than planned holds the clock: time left never grows."""
+    """How far a run is, reckoned from its plan.
+
+    A check that takes longer than planned holds the clock: time left never grows.
+    """
 
     def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:
         self._checks = {check.id: check for check in plan.checks}

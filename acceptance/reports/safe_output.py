@@ -1,4 +1,6 @@
-"""Standard output as a view of a run: it may go away (a closed pipe, a full disk, a lost terminal), and the run goes on without it."""
+"""Standard output as a view of a run: it may go away (a closed pipe, a full disk, a lost
+terminal), and the run goes on without it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from typing import TextIO
 
 
 class SafeOutput(io.TextIOBase):
-    """A stream that never fails its writer. `failure` holds what went wrong first; from then on everything is thrown away.
+    """A stream that never fails its writer.
+
+    `failure` holds what went wrong first; from then on everything is thrown away.
 
     A `plain` one writes ASCII alone, whatever the stream could carry.
     """

@@ -1,4 +1,6 @@
-"""Values over nights as one line of letters: each stands for some nights that follow each other, by their median."""
+"""Values over nights as one line of letters: each stands for some nights that follow each other,
+by their median.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ _PLAIN = "_.-=+*#@"
 
 
 def line(values: Sequence[float], width: int, *, plain: bool) -> str:
-    """As many letters as there are values, at most `width`, from the least value's to the largest's; of equal values a line in the middle.
+    """As many letters as there are values, at most `width`, from the least value's to the
+    largest's; of equal values a line in the middle.
 
     `plain` is for a terminal that draws no blocks.
     """

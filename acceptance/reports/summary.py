@@ -54,7 +54,9 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
-    """How many figures of which GPUs were recorded and held against nothing because nothing is known of the model; None for none."""
+    """How many figures of which GPUs were recorded and held against nothing because nothing is
+    known of the model; None for none.
+    """
     found = [
         judged.due
         for check in verdict.checks
@@ -83,7 +85,9 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
 
 
 def finding_lines(findings: Iterable[Finding], places: Locations) -> Iterator[str]:
-    """Findings as lines, those with the same details together: a line each, and the details once, below the last."""
+    """Findings as lines, those with the same details together: a line each, and the details
+    once, below the last.
+    """
     for group, below in explanation.group_findings(findings, places):
         yield from (one_line(finding.text) for finding in group)
         yield from below

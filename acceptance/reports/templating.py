@@ -9,12 +9,17 @@ from acceptance.reports.text import one_line
 
 
 def harmless(value: object) -> object:
-    """What a page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
+    """What a page may show of any value: untrusted text on one line, without control characters.
+
+    Jinja escapes it after that.
+    """
     return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
 def environment(package: str) -> jinja2.Environment:
-    """The templates of a package; a name that was not given to one is an error, and no empty place on the page."""
+    """The templates of a package; a name that was not given to one is an error, and no empty
+    place on the page.
+    """
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package),
         autoescape=True,

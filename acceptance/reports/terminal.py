@@ -1,4 +1,7 @@
-"""The terminal: the plan before, a live view during, violations and one closing line after. Calm lines where it is no terminal."""
+"""The terminal: the plan before, a live view during, violations and one closing line after.
+
+Calm lines where it is no terminal.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,9 @@ def _figure(name: str, measured: list[Measured]) -> str:
 
 
 class _Shown:
-    """What follows a run while it goes: how far it is, the gauges, and the view that draws them or tells of them now and then."""
+    """What follows a run while it goes: how far it is, the gauges, and the view that draws them
+    or tells of them now and then.
+    """
 
     def __init__(
         self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: LineWriter
@@ -119,7 +124,10 @@ class Terminal(LineWriter):
         )
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
-        """The plan with its ETA and what it cannot detect. With `details`, every measurement with its limit."""
+        """The plan with its ETA and what it cannot detect.
+
+        With `details`, every measurement with its limit.
+        """
         language = self._language
         measurements = sum(len(check.due) for check in plan.checks)
         self.say(language("profile {name}: {text}", name=plan.profile, text=language(summary_text)))
@@ -166,7 +174,10 @@ class Terminal(LineWriter):
         )
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
-        """Begin to show how the run goes. `addresses` are the names of GPUs by the PCI addresses that events speak of."""
+        """Begin to show how the run goes.
+
+        `addresses` are the names of GPUs by the PCI addresses that events speak of.
+        """
         self._shown = _Shown(plan, addresses or {}, self._language, self)
 
     def stop(self) -> None:
@@ -201,7 +212,9 @@ class Terminal(LineWriter):
             self.put(Text(line))
 
     def _event(self, body: Event) -> None:
-        """An event, once: the kernel log and NVML tell of the same, and a storm tells of nothing new."""
+        """An event, once: the kernel log and NVML tell of the same, and a storm
+        tells of nothing new.
+        """
         name = (body.kind, body.code, body.component)
         if name in self._told or len(self._told) >= _MOST_EVENTS or body.severity == "info":
             return
@@ -223,7 +236,8 @@ class Terminal(LineWriter):
         message, outcome = body.message, body.outcome
         about = message.split("\n")[0] or self._check.figures()
         if outcome == "pass" and self._check.skips:
-            # The session has nothing against a skip that is waived; it is none the less no measurement.
+            # The session has nothing against a skip that is waived; it is none the less no
+            # measurement.
             outcome = "pass" if self._check.values else "skip"
             about = "; ".join([*filter(None, [about]), *dict.fromkeys(self._check.skips)])
         if self._shown:
@@ -239,7 +253,9 @@ class Terminal(LineWriter):
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
     def verdict(self, verdict: Verdict, files: list[str], where: Locations = NO_LOCATIONS) -> None:
-        """The closing block: one entry per violation with its causes and the next command, where the files are, and the verdict last."""
+        """The closing block: one entry per violation with its causes and the next command, where
+        the files are, and the verdict last.
+        """
         language, taught, shown = self._language, False, self._shown is not None
         for word, style, kind in _block(language):
             for said in closing.entries(verdict.of_kind(kind), where, language):

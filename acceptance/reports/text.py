@@ -1,14 +1,18 @@
-"""Text from outside, made harmless: what a tool, a card's name or a machine file says is untrusted in every report."""
+"""Text from outside, made harmless: what a tool, a card's name or a machine file says is
+untrusted in every report.
+"""
 
 from __future__ import annotations
 
 import re
 
-# XML 1.0 knows no other control characters than tab, line feed and carriage return, and no surrogates or non-characters.
+# XML 1.0 knows no other control characters than tab, line feed and carriage return, and no
+# surrogates or non-characters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
-# Characters that turn the reading direction around would let a name rewrite the line it stands in; those that nobody sees (zero width,
-# soft hyphens, tags) would make two names look like one. The joiners of Persian, Indic and emoji stay: words are written with them.
+# Characters that turn the reading direction around would let a name rewrite the line it stands in;
+# those that nobody sees (zero width, soft hyphens, tags) would make two names look like one. The
+# joiners of Persian, Indic and emoji stay: words are written with them.
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -18,12 +22,15 @@ _BREAKS = re.compile(
 
 
 def clean(text: str, limit: int = 20_000) -> str:
-    """The text without terminal sequences, control characters and direction marks; what is cut is said."""
+    """The text without terminal sequences, control characters and direction
+    marks; what is cut is said.
+    """
     if len(text) <= limit and text.isprintable():
         return text  # most are; Python calls printable nothing that is looked for below
     shown = _ANSI.sub("", text[: 4 * limit])  # a flood is not looked at whole
     shown = _HIDDEN.sub("\ufffd", _FORBIDDEN.sub("\ufffd", _BREAKS.sub("\n", shown)))
-    # What was not looked at may be what matters: a flood of escape sequences must not hide it unsaid.
+    # What was not looked at may be what matters: a flood of escape sequences must not hide it
+    # unsaid.
     whole = len(text) <= 4 * limit and len(shown) <= limit
     return shown if whole else f"{shown[:limit]}... ({len(text) - limit} more characters)"
 

@@ -1,4 +1,6 @@
-"""A machine's nights on the terminal: what changed most first, then every measurement with a line of its values."""
+"""A machine's nights on the terminal: what changed most first, then every measurement with a
+line of its values.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _LEAST = 8  # letters that still show something
 def show(
     report: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False
 ) -> None:
-    """Print the nights of a machine; `one` says that a measurement was named, so that what changed most is not asked for."""
+    """Print the nights of a machine; `one` says that a measurement was named, so that what
+    changed most is not asked for.
+    """
     for line in words.opening(report, language):
         screen.say(line)
     if not one and report.rows:

@@ -1,4 +1,6 @@
-"""What a machine's nights say, as page and terminal say it: their heads, a course as cells, and what changed between two eras."""
+"""What a machine's nights say, as page and terminal say it: their heads, a course as cells, and
+what changed between two eras.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +151,9 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
 def prune_lines(
     folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH
 ) -> Iterator[str]:
-    """What was removed: folders of runs with their bytes, the values of so many nights; and how many bytes stay."""
+    """What was removed: folders of runs with their bytes, the values of so many nights; and how
+    many bytes stay.
+    """
     for name, held in folders:
         yield language("removed {name} ({size})", name=name, size=size(held))
     if nights:

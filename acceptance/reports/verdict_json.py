@@ -1,4 +1,6 @@
-"""verdict.json: the verdict for programs, in the shape that is declared here and `docs/verdict.schema.json` publishes."""
+"""verdict.json: the verdict for programs, in the shape that is declared here and
+`docs/verdict.schema.json` publishes.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Cause(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that the reader must know: a violation, what could not be judged, a warning, or what a waiver accepted."""
+    """One thing that the reader must know: a violation, what could not be judged, a warning, or
+    what a waiver accepted.
+    """
 
     check: Annotated[str, Meta(description="the check's id; `run` for what concerns the whole run")]
     text: Annotated[
@@ -75,7 +79,10 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Bounds(Struct, frozen=True, forbid_unknown_fields=True):
-    """A limit, in the unit of its measurement. A bound itself is an allowed value; `low` or `high` is always there."""
+    """A limit, in the unit of its measurement.
+
+    A bound itself is an allowed value; `low` or `high` is always there.
+    """
 
     unit: str
     basis: Annotated[Text, Meta(description="where the limit comes from, in one sentence")]
@@ -90,7 +97,9 @@ class Bounds(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Before(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a measurement was before this run, in its unit: on the nights before, and when the machine was accepted."""
+    """What a measurement was before this run, in its unit: on the nights before, and when the
+    machine was accepted.
+    """
 
     outside: Annotated[
         bool, Meta(description="whether this run's value lies outside what it was before")
@@ -166,7 +175,10 @@ class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
-    """The verdict of a run of rigproof and every reason for it. The lists are always there; an empty one says that there is none."""
+    """The verdict of a run of rigproof and every reason for it.
+
+    The lists are always there; an empty one says that there is none.
+    """
 
     schema: Annotated[
         Literal[3], Meta(description="the number of this shape; another is another shape")
@@ -368,7 +380,10 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
 
 def _waived_whole(verdict: Verdict) -> Iterator[str]:
     for subject in verdict.waived_whole():
-        yield f"{subject} was waived whole: no value of it was held against its limit without a waiver"
+        yield (
+            f"{subject} was waived whole: no value of it was held against its limit without a "
+            "waiver"
+        )
 
 
 def unreadable(run_id: str, reason: str) -> bytes:

@@ -1,9 +1,11 @@
-"""The checks as pytest collected them, kept from one start to the next: a plan needs no pytest then.
+"""The checks as pytest collected them, kept from one start to the next: a plan needs no pytest
+then.
 
 What pytest collects depends on rigproof's own files, on Python and on pytest, and on nothing else:
 the list is kept under all three. It lies in a folder that only this user can write, and is believed
-only whole, as this rigproof wrote it. Anything else counts as not there, and the checks are collected
-again. The sessions of a run collect for themselves, and refuse a plan of other files than theirs.
+only whole, as this rigproof wrote it. Anything else counts as not there, and the checks are
+collected again. The sessions of a run collect for themselves, and refuse a plan of other files than
+theirs.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ def folder() -> Path:
 
 
 def read(digest: str) -> Answer | None:
-    """The list of the package with this digest; None where it is not kept, or not to be believed."""
+    """The list of the package with this digest; None where it is not kept, or
+    not to be believed.
+    """
     with contextlib.suppress(*_TROUBLE, ValueError), _own_folder(folder()) as place:
         checksum, _, text = _read(_name(digest), place).partition(b"\n")
         if checksum == _sum(text):
@@ -57,7 +61,10 @@ def read(digest: str) -> Answer | None:
 
 
 def keep(answer: Answer) -> None:
-    """Keep a list. Where that cannot be, the next start collects it again, and nothing else is lost."""
+    """Keep a list.
+
+    Where that cannot be, the next start collects it again, and nothing else is lost.
+    """
     with contextlib.suppress(*_TROUBLE):
         place = folder()
         place.parent.mkdir(mode=0o700, exist_ok=True)
@@ -71,7 +78,9 @@ def keep(answer: Answer) -> None:
 
 
 def _pytest_version() -> str:
-    """The version of the pytest that sessions import; to import pytest itself takes as long as a plan."""
+    """The version of the pytest that sessions import; to import pytest itself
+    takes as long as a plan.
+    """
     from _pytest._version import version
 
     return version

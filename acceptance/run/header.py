@@ -1,4 +1,6 @@
-"""The first records of a run: the plan and where everything came from, and the machine as it showed itself."""
+"""The first records of a run: the plan and where everything came from, and the
+machine as it showed itself.
+"""
 
 from __future__ import annotations
 

@@ -34,9 +34,11 @@ def find_users(
     probe: Callable[[], NvmlAnswer] = _probe,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[str, ...]:
-    """Who is using the GPUs that the plan tests, at the first of several looks that finds somebody; empty where all are idle.
+    """Who is using the GPUs that the plan tests, at the first of several looks that finds somebody;
+    empty where all are idle.
 
-    The first look is the one at the inventory. A library that cannot be asked names nobody: the checks tell of it.
+    The first look is the one at the inventory. A library that cannot be asked names nobody: the
+    checks tell of it.
     """
     due = tuple(gpu for gpu in gpus(prepared.inventory) if gpu.name in prepared.plan.gpus)
     found = describe_gpu_users(prepared.inventory.nvml, due, nights.idle_use)
@@ -49,7 +51,9 @@ def find_users(
 
 
 def busy_reason(error: lock.MachineBusy) -> str:
-    """That another rigproof run has the machine, and for how long as far as clocks tell, as a reason to leave it alone."""
+    """That another rigproof run has the machine, and for how long as far as clocks tell, as a
+    reason to leave it alone.
+    """
     if error.held_s < 0:
         return f"{error}; for how long cannot be told, because the clock was set back meanwhile"
     return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
@@ -72,8 +76,9 @@ def describe_gpu_users(
 ) -> tuple[str, ...]:
     """Who or what is using each of these GPUs, a sentence each; empty when all are idle.
 
-    `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose driver tells neither its processes nor
-    its utilisation is not known to be idle. One that NVML does not know, or that stopped answering, has no user: the checks tell of it.
+    `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose
+    driver tells neither its processes nor its utilisation is not known to be idle. One that NVML
+    does not know, or that stopped answering, has no user: the checks tell of it.
     """
     return tuple(_users(answer, due, most_use))
 
@@ -86,6 +91,12 @@ def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterato
         )
         if traits.utilisation is not None:
             if traits.utilisation > most_use and not computing:
-                yield f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver does not name"
+                yield (
+                    f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver "
+                    "does not name"
+                )
         elif traits.compute_processes is None:
-            yield f"{gpu.name}: its driver tells neither which processes compute on it nor how much it is in use"
+            yield (
+                f"{gpu.name}: its driver tells neither which processes compute on it nor how "
+                "much it is in use"
+            )

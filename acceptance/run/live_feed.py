@@ -1,7 +1,8 @@
 """What a run's view is shown: the sessions' records, and what the watch sees beside them.
 
-A view is for people and decides nothing. One that fails is shown nothing more, and a segment of the watch's that cannot be read is not
-looked at again: the fold reads the same segments later, strictly.
+A view is for people and decides nothing. One that fails is shown nothing more, and a segment of the
+watch's that cannot be read is not looked at again: the fold reads the same segments later,
+strictly.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from acceptance.journal import reader, segment
 View = Callable[[Entry], None]
 
 PERIOD_S = 1.0
-# The end of a segment of samples that is looked at: a look at sixteen GPUs with all their counters, and more.
+# The end of a segment of samples that is looked at: a look at sixteen GPUs with all their counters,
+# and more.
 TAIL_BYTES = 64 << 10
 
 
 class LiveFeed:
-    """Shows a view what happens. `events` are the segments of the watch that tell of events; `failure` is why the view is shown no more."""
+    """Shows a view what happens.
+
+    `events` are the segments of the watch that tell of events; `failure` is why the view is shown
+    no more.
+    """
 
     def __init__(
         self,
@@ -47,7 +53,11 @@ class LiveFeed:
                 self.failure = f"the view of the run failed ({type(error).__name__}: {error})"
 
     def poll(self, *, last: bool = False) -> None:
-        """Show what the watch has seen since the last look, once a second at most; of samples each component's newest. Never raises."""
+        """Show what the watch has seen since the last look, once a second at most; of samples each
+        component's newest.
+
+        Never raises.
+        """
         now_s = self._now_s()
         if self.failure is not None or (now_s < self._due_s and not last):
             return

@@ -16,14 +16,18 @@ from typing import Self
 from acceptance.core import regular_file
 
 NAME = "run/lock/rigproof.lock"
-# Between taking the lock and writing down by whom, a holder needs microseconds; one that was not given the processor needs longer.
+# Between taking the lock and writing down by whom, a holder needs microseconds; one that was not
+# given the processor needs longer.
 _SETTLED_S = 0.2
 
 
 class MachineBusy(Exception):
-    """Another run holds the lock; the message is one sentence. `held_s` says for how many seconds, since it last wrote into the lock.
+    """Another run holds the lock; the message is one sentence.
 
-    It does so when it takes the lock, and when its run gets a folder. A clock that was set back meanwhile makes it negative.
+    `held_s` says for how many seconds, since it last wrote into the lock.
+
+    It does so when it takes the lock, and when its run gets a folder. A clock that was set back
+    meanwhile makes it negative.
     """
 
     def __init__(self, text: str, held_s: float) -> None:
@@ -37,7 +41,9 @@ class LockError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What the file says: who holds the lock, or held it last; where to, as soon as it has a run; and where to the one before it wrote."""
+    """What the file says: who holds the lock, or held it last; where to, as soon as it has a
+    run; and where to the one before it wrote.
+    """
 
     pid: int
     run_dir: str | None
@@ -47,8 +53,9 @@ class _Written:
 class MachineLock:
     """An advisory lock that the kernel releases when its holder dies, by SIGKILL included.
 
-    The file keeps the holder's run directory, so that the next start can find a run that was never finished. It was last written to
-    when its holder took it, or got a run: so others can tell for how long it has been held.
+    The file keeps the holder's run directory, so that the next start can find a run that was never
+    finished. It was last written to when its holder took it, or got a run: so others can tell for
+    how long it has been held.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -85,14 +92,18 @@ class MachineLock:
         writing = f", writing to {holder.run_dir}" if holder and holder.run_dir else ""
         text = f" (process {holder.pid}{writing})" if holder else ""
         return MachineBusy(
-            f"another rigproof run has this machine{text}: two loads at once would spoil both; wait for it or stop it",
+            (
+                f"another rigproof run has this machine{text}: two loads at once would spoil "
+                "both; wait for it or stop it"
+            ),
             time.time() - os.fstat(self._file).st_mtime,
         )
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         with contextlib.suppress(FileNotFoundError):
-            # Without O_CREAT first: in a sticky folder the kernel may refuse it even to root (fs.protected_regular).
+            # Without O_CREAT first: in a sticky folder the kernel may refuse it even to root
+            # (fs.protected_regular).
             return self._must(flags)
         previous = os.umask(0)  # the next run may be another user's
         try:
@@ -108,11 +119,13 @@ class MachineLock:
             if not flags & os.O_CREAT:
                 raise
             raise LockError(
-                f"{self._path}: the folder for lock files is missing: create {self._path.parent} (mode 1777)"
+                f"{self._path}: the folder for lock files is missing: create "
+                f"{self._path.parent} (mode 1777)"
             ) from error
         except OSError as error:
             raise LockError(
-                f"{self._path}: cannot be opened ({error.strerror}): remove it or mend its permissions"
+                f"{self._path}: cannot be opened ({error.strerror}): remove it or mend its "
+                "permissions"
             ) from error
 
     def _read(self) -> _Written | None:
@@ -134,7 +147,9 @@ class MachineLock:
         return _Written(found["pid"], *places)
 
     def last_run(self) -> Path | None:
-        """The run directory that the holder before this one wrote to, or the last that did; None where there is none."""
+        """The run directory that the holder before this one wrote to, or the last that did; None
+        where there is none.
+        """
         return Path(self._before) if self._before is not None else None
 
     def claim(self, run_dir: Path) -> None:

@@ -1,4 +1,7 @@
-"""The files of a run that are views of its journal: verdict.json, junit.xml, report.html. Any of them can be written again at any time."""
+"""The files of a run that are views of its journal: verdict.json, junit.xml, report.html.
+
+Any of them can be written again at any time.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ def judge(run_dir: Path) -> Verdict:
 
 
 def load() -> None:
-    """Load what writes a run's files, which takes its time: a run does so while its first session begins.
+    """Load what writes a run's files, which takes its time: a run does so while its first session
+    begins.
 
     What is loaded then is what ends the run, though rigproof was updated meanwhile.
     """
@@ -34,7 +38,9 @@ def load() -> None:
 
 
 def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
-    """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
+    """Fold a run and write its files, the page in this language; the verdict goes last: a run
+    with a verdict counts as closed.
+    """
     from acceptance.expect import gpu_limits
     from acceptance.journal import (
         samples,  # not sooner: what begins a run, and `judge`, need none of it
@@ -62,14 +68,18 @@ def write_unreadable(run_dir: Path, reason: str) -> None:
 
 
 def unlink_latest(out: Path) -> None:
-    """Take `latest` away for as long as there is no new run: whoever publishes it must not find yesterday's verdict there."""
+    """Take `latest` away for as long as there is no new run: whoever publishes it must not find
+    yesterday's verdict there.
+    """
     with contextlib.suppress(OSError):
         if (out / "latest").is_symlink():
             (out / "latest").unlink()
 
 
 def link_latest(run_dir: Path) -> None:
-    """Point `latest` in the output folder to this run; a file system without links simply has none."""
+    """Point `latest` in the output folder to this run; a file system without
+    links simply has none.
+    """
     draft = run_dir.parent / f".latest.{os.getpid()}"
     try:
         draft.symlink_to(run_dir.name)

@@ -1,4 +1,7 @@
-"""Everything before a run: machine file, inventory, limits, and the plan. Nothing is heated and nothing is written here."""
+"""Everything before a run: machine file, inventory, limits, and the plan.
+
+Nothing is heated and nothing is written here.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,19 @@ from acceptance.run import check_cache, profile
 from acceptance.session import context as session_context
 from acceptance.station.options import Options
 
-# What the memory test fills of the free RAM where the machine file does not say: room stays for the system and for our own logs.
+# What the memory test fills of the free RAM where the machine file does not say: room stays for the
+# system and for our own logs.
 TEST_SHARE = 0.8
 ROOM = MIB  # bytes: many times what collecting writes
 
 
 # 0.89 to 1.05 was seen on a healthy 16-core VM.
 CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
-VIRTUAL_CORES = "virtual CPUs share their cores with other guests: a [[limit]] in the machine file judges them all the same"
+VIRTUAL_CORES = (
+    "virtual CPUs share their cores with other guests: a [[limit]] in the machine "
+    "file judges "
+    "them all the same"
+)
 
 
 class PreparationError(Exception):
@@ -46,7 +54,9 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A run that is ready to start; `notes` are what its reader must know of how it was prepared."""
+    """A run that is ready to start; `notes` are what its reader must know of
+    how it was prepared.
+    """
 
     options: Options
     machine: Machine | None
@@ -72,7 +82,8 @@ def collect(root: Path) -> session_context.Answer:
 
 @contextlib.contextmanager
 def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
-    """The same in two steps, with time between them for something else: what it gives waits for the checks.
+    """The same in two steps, with time between them for something else: what it gives waits for the
+    checks.
 
     They are collected once for each package, Python and pytest. Both steps raise PreparationError.
     """
@@ -115,7 +126,10 @@ def _room_for_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
+        text = (
+            f"no temporary file can be written in {tempfile.tempdir or 'any folder'} "
+            f"({error.strerror})"
+        )
         raise PreparationError(
             f"{text}: free some space, or set TMPDIR to a folder that has some"
         ) from error
@@ -153,7 +167,10 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
 
 
 def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
-    """The most that is possible of processors and RAM. What the firmware of a virtual machine says of its modules is made up."""
+    """The most that is possible of processors and RAM.
+
+    What the firmware of a virtual machine says of its modules is made up.
+    """
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
     singles = [components.core_name(core) for group in cpu.core_groups for core in group.cores]
     rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
@@ -179,7 +196,9 @@ def book(
 
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
-    """How much RAM the memory test fills: the declared share of what is free, at most what the profile allows."""
+    """How much RAM the memory test fills: the declared share of what is free, at most what the
+    profile allows.
+    """
     share = (
         declared.memory.test_share
         if declared and declared.memory.test_share is not None
@@ -194,7 +213,9 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 def memory_gap(
     filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
 ) -> list[str]:
-    """A gap where so much RAM is taken that less than half of the share is free to be tested, and the profile asks for more."""
+    """A gap where so much RAM is taken that less than half of the share is free to be tested,
+    and the profile asks for more.
+    """
     share = (
         declared.memory.test_share
         if declared and declared.memory.test_share is not None
@@ -204,7 +225,10 @@ def memory_gap(
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
     return [
-        f"memory: only {filled_gib:.1f} of {total:.1f} GiB can be filled: end what holds the rest (`free -h`), or hugepages"
+        (
+            f"memory: only {filled_gib:.1f} of {total:.1f} GiB can be filled: end what holds the "
+            "rest (`free -h`), or hugepages"
+        )
     ]
 
 

@@ -17,10 +17,11 @@ class ProfileError(Exception):
 class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a run gives way to whoever uses the machine.
 
-    `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each of `looks` looks, `apart_s` seconds
-    apart. So many nights in a row as `most_skipped` on which the machine was in use are a failure.
-    Another rigproof run that has had the machine for less than `together_s` seconds was started for the same night; one that has had it
-    for longer is a user like others.
+    `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each
+    of `looks` looks, `apart_s` seconds apart. So many nights in a row as `most_skipped` on which
+    the machine was in use are a failure. Another rigproof run that has had the machine for less
+    than `together_s` seconds was started for the same night; one that has had it for longer is a
+    user like others.
     """
 
     niceness: Annotated[int, msgspec.Meta(ge=0, le=19)]
@@ -32,10 +33,13 @@ class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`seconds` by load; a load that is not named is not run. `cannot_detect` is told before anything is heated.
+    """`seconds` by load; a load that is not named is not run.
 
-    `memory_gib_max` caps what the memory test fills, where filling a large machine would take longer than the profile lasts. `nights` is
-    there for a profile that runs unattended beside other work.
+    `cannot_detect` is told before anything is heated.
+
+    `memory_gib_max` caps what the memory test fills, where filling a large machine would take
+    longer than the profile lasts. `nights` is there for a profile that runs unattended beside other
+    work.
     """
 
     summary: str
@@ -47,7 +51,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 # The burn of the whole machine: `--burn` (or BURN= in make) sets its time, as builders do.
 BURN = "burn"
-# The burns of single parts before it keep their time, but last no longer than that; other loads measure and have their own time.
+# The burns of single parts before it keep their time, but last no longer than that; other loads
+# measure and have their own time.
 SINGLE = (
     "stress_ng",
     "cpu_gemm",
@@ -73,7 +78,9 @@ def choose(profiles: dict[str, Profile], name: str) -> Profile:
 
 
 def seconds(profile: Profile, burn_s: float | None) -> dict[str, float]:
-    """Seconds of each load; `burn_s` replaces those of the burn of the whole machine, and single burns last no longer than that."""
+    """Seconds of each load; `burn_s` replaces those of the burn of the whole machine, and single
+    burns last no longer than that.
+    """
     if burn_s is None:
         return dict(profile.seconds)
     at_most = dict.fromkeys(SINGLE, burn_s)

@@ -1,8 +1,9 @@
 """Connect a run with the machine's history: add the reference to its plan, and add the run
 afterwards.
 
-The plan carries all of it, so that a run can be judged again from its journal alone. A history or a baseline that cannot be read does not
-end a run: where the machine has a baseline it keeps the run from passing, because nobody could say what has changed since.
+The plan carries all of it, so that a run can be judged again from its journal alone. A history or a
+baseline that cannot be read does not end a run: where the machine has a baseline it keeps the run
+from passing, because nobody could say what has changed since.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ _CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class RecalledPlan:
-    """A plan with what is remembered in it, what the reader must know of that, and how many runs in a row were put off.
+    """A plan with what is remembered in it, what the reader must know of that, and how many runs in
+    a row were put off.
 
     `put_off` says why it is not known, where the history cannot be read.
     """
@@ -66,14 +68,23 @@ class RecalledPlan:
     put_off: int | HistoryError
 
     def postponement(self, users: tuple[str, ...], most: int) -> Postponed:
-        """That this run is put off, too. Raises HistoryError where nobody can tell how many in a row that makes: it may be one too many."""
+        """That this run is put off, too.
+
+        Raises HistoryError where nobody can tell how many in a row that makes: it may be one too
+        many.
+        """
         if isinstance(self.put_off, HistoryError):
-            text = f"{self.put_off} (the machine is in use, so nothing was run, and nights skipped in a row cannot be counted)"
+            text = (
+                f"{self.put_off} (the machine is in use, so nothing was run, and nights "
+                "skipped "
+                "in a row cannot be counted)"
+            )
             raise HistoryError(text) from self.put_off
         return Postponed(users, self.put_off + 1, most)
 
     def postpone_later(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
-        """How this run is put off where somebody comes in its middle; None where nights skipped in a row cannot be counted.
+        """How this run is put off where somebody comes in its middle; None where nights skipped in
+        a row cannot be counted.
 
         It then goes on, and its checks tell of them.
         """
@@ -85,7 +96,10 @@ class RecalledPlan:
 
 
 class HistoryRecall:
-    """What is remembered in one output folder of one machine. Nothing here raises into a run but what names a fault of rigproof's own."""
+    """What is remembered in one output folder of one machine.
+
+    Nothing here raises into a run but what names a fault of rigproof's own.
+    """
 
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
         self._out = out
@@ -95,7 +109,8 @@ class HistoryRecall:
     def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
 
-        Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is wrong.
+        Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is
+        wrong.
         """
         plan, notes, gaps = prepared.plan, [], []
         accepted: Certificate | None = None
@@ -154,7 +169,9 @@ class HistoryRecall:
         )
 
     def keep(self) -> tuple[str, ...]:
-        """Add every closed run that is not remembered yet, this one among them; returns what `recall` has not told yet."""
+        """Add every closed run that is not remembered yet, this one among them; returns what
+        `recall` has not told yet.
+        """
         try:
             store, said = rebuild.open_history(self._out, self._machine_id)
             store.close()
@@ -169,19 +186,25 @@ def _era(prepared: PreparedRun, station: Station) -> Era:
 
 
 def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
-    """The number of the night on which the machine was accepted; where the history does not hold it, that of the last one by the clock.
+    """The number of the night on which the machine was accepted; where the history does not hold
+    it, that of the last one by the clock.
 
     Then this is said as well, as the beginning of a sentence.
     """
     known = queries.number(store, birth.run_id)
     if known is not None:
         return known, None
-    untold = f"the history does not hold the run of the baseline ({birth.run_id}), which is of {birth.utc}"
+    untold = (
+        f"the history does not hold the run of the baseline ({birth.run_id}), which is of "
+        f"{birth.utc}"
+    )
     return queries.last_until(store, night.day_of(birth.utc)), untold
 
 
 def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
-    """What has changed since the last night that others are held against, where nights of this era are not there yet."""
+    """What has changed since the last night that others are held against, where nights of this
+    era are not there yet.
+    """
     before = next(
         (one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None
     )
@@ -190,13 +213,16 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     changes = era.describe_changes(store.eras()[before.era], now)
     return [
         Note(
-            f"figures are not held against the nights before, because {changes}: all but counters begin anew with this run"
+            f"figures are not held against the nights before, because {changes}: all but "
+            "counters begin anew with this run"
         )
     ]
 
 
 def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
-    """The counters that a plan reads: the part keeps them, so that no image or driver ends their past."""
+    """The counters that a plan reads: the part keeps them, so that no image or
+    driver ends their past.
+    """
     return frozenset(
         due.measurement
         for check in plan.checks
@@ -206,7 +232,9 @@ def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
 
 
 class _Born:
-    """The values of the run that accepted the machine, by the part that they are of: one that moved to another slot keeps its own."""
+    """The values of the run that accepted the machine, by the part that they are of: one that
+    moved to another slot keeps its own.
+    """
 
     def __init__(self, accepted: Certificate | None) -> None:
         self.day = night.day_of(accepted.birth.utc) if accepted else None

@@ -1,4 +1,6 @@
-"""What the self-test of this build was worth on this machine, as the reports of every run tell it."""
+"""What the self-test of this build was worth on this machine, as the reports of
+every run tell it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ NEVER = "not run on this machine with this build: `make selftest` shows what it 
 
 
 class SelftestRecord(msgspec.Struct, frozen=True):
-    """What a self-test leaves beside the runs: when, of which build, on which machine, and with what score."""
+    """What a self-test leaves beside the runs: when, of which build, on which
+    machine, and with what score.
+    """
 
     utc: str
     package_digest: str
@@ -27,14 +31,19 @@ class SelftestRecord(msgspec.Struct, frozen=True):
     def sentence(self) -> str:
         """Its score in one line."""
         missed = "" if self.caught == self.faults else f" ({self.faults - self.caught} MISSED)"
-        text = f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms in {self.clean_runs} clean runs"
+        text = (
+            f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms "
+            f"in {self.clean_runs} clean runs"
+        )
         return f"{self.utc} ({self.kind}): {text}"
 
 
 def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
-    """The sentence for the reports: the score of the last self-test, or that there is none for this build on this machine.
+    """The sentence for the reports: the score of the last self-test, or that there is none for this
+    build on this machine.
 
-    A record that cannot be read is none: nothing is proved by it, and the run does not depend on it.
+    A record that cannot be read is none: nothing is proved by it, and the run does not depend on
+    it.
     """
     path = out / NAME
     try:

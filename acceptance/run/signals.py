@@ -12,13 +12,17 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class UserInterrupt(BaseException):
-    """Somebody ended rigproof before a run had begun. Not an Exception, so that nothing on the way takes it for a fault."""
+    """Somebody ended rigproof before a run had begun.
+
+    Not an Exception, so that nothing on the way takes it for a fault.
+    """
 
 
 class StopRequest:
     """Whether somebody asked the run to end, and how: `reason` is None until then.
 
-    A flag that is looked at, and not an exception: one that came out of a half-written record would cost the journal its last word.
+    A flag that is looked at, and not an exception: one that came out of a half-written record would
+    cost the journal its last word.
     """
 
     def __init__(self) -> None:
@@ -30,7 +34,11 @@ class StopRequest:
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, object]:
-    """Install a handler for every stop signal that is not ignored: `nohup` and `&` mean what they say. Returns the handlers before."""
+    """Install a handler for every stop signal that is not ignored: `nohup` and `&` mean what they
+    say.
+
+    Returns the handlers before.
+    """
     before: dict[signal.Signals, object] = {}
     for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -45,7 +53,9 @@ def _restore(before: dict[signal.Signals, object]) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into Stopped, for the time before a run, when nothing is written that could be torn."""
+    """Turn SIGINT, SIGTERM and SIGHUP into Stopped, for the time before a run, when nothing is
+    written that could be torn.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
         raise UserInterrupt(f"stopped by {signal.Signals(number).name}")

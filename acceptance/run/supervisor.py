@@ -1,4 +1,5 @@
-"""A run from lock to verdict: sessions in order, the watch beside them, a deadline over all, and the reports at the end.
+"""A run from lock to verdict: sessions in order, the watch beside them, a deadline over all, and
+the reports at the end.
 
 It is outside pytest and outside any container, and goes on when either dies.
 """
@@ -61,7 +62,9 @@ def _output_error(out: Path, error: OSError) -> OutputError:
 
 
 def usable(out: Path) -> None:
-    """Raise OutputError where no run could be written, before anything is built or measured for it."""
+    """Raise OutputError where no run could be written, before anything is built
+    or measured for it.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
@@ -81,9 +84,13 @@ def new_run_dir(out: Path) -> Path:
 
 
 class Supervisor:
-    """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile.
+    """One run.
 
-    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes the record of that from who it is.
+    `view` is shown every entry of the sessions' journals as it appears, and what the watch sees
+    meanwhile.
+
+    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes
+    the record of that from who it is.
     """
 
     def __init__(
@@ -109,7 +116,10 @@ class Supervisor:
         self._others_s = self._began_s = clock.boot_s()
 
     def run(self) -> Verdict:
-        """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
+        """Run every session of the plan and judge.
+
+        Raises JournalError when the evidence cannot be written.
+        """
         with stoppable() as stop:
             with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
                 for body in header_records(self._prepared, self._station, self._run_dir):
@@ -166,7 +176,9 @@ class Supervisor:
         return RunEnded(True, "every session of the plan was run")
 
     def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
-        """Run the checks of the load once more whose figures lay outside what they were on the nights before."""
+        """Run the checks of the load once more whose figures lay outside what
+        they were on the nights before.
+        """
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
         entries = reader.read(self._run_dir).entries
@@ -214,7 +226,9 @@ class Supervisor:
         writer: segment.Writer,
         stop: StopRequest,
     ) -> RunEnded | None:
-        """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
+        """Run one session's share of the plan; returns the end of the run where a gate did not
+        pass, or somebody stopped it.
+        """
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
         deadline = Deadline.after(sum(timeouts.check_limit_s(check) for check in share) + 60.0)
@@ -276,8 +290,9 @@ class Supervisor:
 def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
     """Whether a session was whole, and how it ended.
 
-    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,
-    a refusal, a deadline; and so is one that ended before it had `begun` to write its journal.
+    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is
+    the session's own trouble: a crash, a refusal, a deadline; and so is one that ended before it
+    had `begun` to write its journal.
     """
     if (
         begun

@@ -1,4 +1,7 @@
-"""Runs that never came to their end: found by the next start, told about, and closed. A crash is evidence."""
+"""Runs that never came to their end: found by the next start, told about, and closed.
+
+A crash is evidence.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,11 @@ GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 
 def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
-    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder wrote to, if it is this user's.
+    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder
+    wrote to, if it is this user's.
 
-    Every user may write into the lock: what it names must not lead root to write, and to kill, wherever somebody likes.
+    Every user may write into the lock: what it names must not lead root to write, and to kill,
+    wherever somebody likes.
     """
     places = sorted(
         path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink()
@@ -48,7 +53,9 @@ def _open(place: Path) -> bool:
 
 
 def running_check(entries: tuple[Entry, ...]) -> str | None:
-    """The check that had begun and not ended, in a session that had not ended, when the journal stops."""
+    """The check that had begun and not ended, in a session that had not ended,
+    when the journal stops.
+    """
     running = None
     for entry in entries:
         if isinstance(entry.body, CheckStarted):
@@ -61,9 +68,11 @@ def running_check(entries: tuple[Entry, ...]) -> str | None:
 
 
 def close(run_dir: Path, root: Path = Path("/")) -> str | None:
-    """Close one unfinished run and write its reports; returns the sentence that tells of it, or None for another machine's run.
+    """Close one unfinished run and write its reports; returns the sentence that tells of it, or
+    None for another machine's run.
 
-    Raises JournalError when its journal cannot be read or the closing record cannot be written, UnreadableRun when it cannot be judged.
+    Raises JournalError when its journal cannot be read or the closing record cannot be written,
+    UnreadableRun when it cannot be judged.
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
@@ -77,7 +86,11 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
         outputs.write_unreadable(
             run_dir, "the run was ended before its plan was written: nothing was measured"
         )
-        return f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing was measured in it"
+        return (
+            f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing "
+            "was "
+            "measured in it"
+        )
     orphans.sweep(
         start.run_id, root
     )  # its programs died with it; one that had escaped would spoil the next run
@@ -118,7 +131,9 @@ def _closing(journal: reader.Journal, root: Path) -> RunClosed:
 
 
 def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
-    """The last readings of the machine's own sensors (None) and of each GPU, of a GPU those of GPU_READINGS."""
+    """The last readings of the machine's own sensors (None) and of each GPU, of
+    a GPU those of GPU_READINGS.
+    """
     last: dict[str | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
         for entry in reader.read_last_entries(run_dir / name):
@@ -133,7 +148,9 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
 
 
 def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
-    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power, or at work as it should."""
+    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power,
+    or at work as it should.
+    """
     for gpu, readings in last.items():
         parts = [
             f"{readings[name]:.0f} {unit}"
@@ -152,12 +169,16 @@ def _segment(run_dir: Path) -> Path:
 
 
 def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[str]:
-    """Close every unfinished run of this machine; returns what there is to tell. One that cannot be closed is told, and left as it is."""
+    """Close every unfinished run of this machine; returns what there is to tell.
+
+    One that cannot be closed is told, and left as it is.
+    """
     notes = []
     for run_dir in candidates(out, last_run):
         if not os.access(run_dir, os.W_OK):
             notes.append(
-                f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: it stays as it is"
+                f"an earlier run ({run_dir}) was never finished, and its folder cannot be "
+                "written: it stays as it is"
             )
             continue
         try:

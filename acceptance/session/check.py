@@ -12,15 +12,22 @@ from acceptance.core.waiver import Waiver
 
 
 class Violation(Exception):
-    """A measurement outside its limit. Nothing but `Check.conclude` raises it, and it is the only exception that is a *fail*."""
+    """A measurement outside its limit.
+
+    Nothing but `Check.conclude` raises it, and it is the only exception that is a *fail*.
+    """
 
 
 class Incomplete(Exception):
-    """A measurement that is due was not taken, or one was taken that is not due: the check proves nothing of that component."""
+    """A measurement that is due was not taken, or one was taken that is not due: the check
+    proves nothing of that component.
+    """
 
 
 def same_text(text: str, found: str | None) -> bool:
-    """Whether a found text is the declared one, blanks and case aside; what was not found is never the same."""
+    """Whether a found text is the declared one, blanks and case aside; what was not found is
+    never the same.
+    """
     return (
         found is not None
         and " ".join(found.split()).casefold() == " ".join(text.split()).casefold()
@@ -28,7 +35,8 @@ def same_text(text: str, found: str | None) -> bool:
 
 
 class Check:
-    """Takes the readings of *all* components of one check, holds them against the plan, and fails once, naming every fault.
+    """Takes the readings of *all* components of one check, holds them against the plan, and fails
+    once, naming every fault.
 
     The set of components is the plan's, never what a tool says it found.
     """
@@ -44,11 +52,15 @@ class Check:
         self._strays: list[str] = []
 
     def due(self, measurement: str) -> tuple[Due, ...]:
-        """What is due of one measurement; empty for a fact that the machine file does not declare."""
+        """What is due of one measurement; empty for a fact that the machine
+        file does not declare.
+        """
         return tuple(due for due in self._planned.due if due.measurement == measurement)
 
     def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
-        """Those of a measurement's readings that do not lie above what is possible: no other part is held against one that does."""
+        """Those of a measurement's readings that do not lie above what is possible: no other
+        part is held against one that does.
+        """
         most = {
             one.component: one.ceiling.high
             for one in self.due(measurement)
@@ -69,9 +81,11 @@ class Check:
         serials: Mapping[str, str | None] | None = None,
         notes: Mapping[str, str | None] | None = None,
     ) -> None:
-        """Journal one measurement of every component: `readings` by component, in the unit that the `measures` mark names.
+        """Journal one measurement of every component: `readings` by component, in the unit that the
+        `measures` mark names.
 
-        `skipped` holds, by component, why it could not be measured and the cure. A fact that nothing declared is passed over.
+        `skipped` holds, by component, why it could not be measured and the cure. A fact that
+        nothing declared is passed over.
         """
         due = {one.component: one for one in self.due(measurement)}
         if not due:
@@ -105,7 +119,8 @@ class Check:
     def conclude(self) -> None:
         """Judge everything that was journalled.
 
-        Raises Violation for values outside their limits and not waived, else Incomplete for what is due and was not taken.
+        Raises Violation for values outside their limits and not waived, else Incomplete for what is
+        due and was not taken.
         """
         judged = [
             judge_due(due, self._planned.id, self._measured, self._skips, self._waivers)

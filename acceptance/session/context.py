@@ -1,7 +1,8 @@
 """One pytest session of the product: its context, and the command line that starts it.
 
-The product's own sessions run on the packaged configuration, with plugin autoload off and the environment cleared of what steers
-pytest: a stray `-k` in PYTEST_ADDOPTS must not turn a failing machine green.
+The product's own sessions run on the packaged configuration, with plugin autoload off and the
+environment cleared of what steers pytest: a stray `-k` in PYTEST_ADDOPTS must not turn a failing
+machine green.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ NO_JOURNAL = 65  # the journal could not be written
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """What a session is told, as a JSON file. In mode `collect` it only lists its checks into `answer`.
+    """What a session is told, as a JSON file.
 
-    A second look runs the checks of the load that `again` names. `niceness` is by how much the session gives way to other programs.
+    In mode `collect` it only lists its checks into `answer`.
+
+    A second look runs the checks of the load that `again` names. `niceness` is by how much the
+    session gives way to other programs.
     """
 
     mode: Literal["collect", "run"]
@@ -62,7 +66,9 @@ class Answer(msgspec.Struct, frozen=True):
 def share(
     plan: Plan, session: SessionName, repeated_checks: tuple[str, ...] = ()
 ) -> tuple[PlannedCheck, ...]:
-    """The checks of the plan that a session of this name runs; of a second look those that are named."""
+    """The checks of the plan that a session of this name runs; of a second look
+    those that are named.
+    """
     if session == REPEAT_SESSION:
         return tuple(check for check in plan.share("load") if check.id in repeated_checks)
     return plan.share(session)
@@ -81,7 +87,10 @@ def read(path: Path) -> SessionContext:
 
 
 def argv(context: Path) -> list[str]:
-    """The command line of a session. Pure: it depends on nothing but its argument and where the package is."""
+    """The command line of a session.
+
+    Pure: it depends on nothing but its argument and where the package is.
+    """
     return [
         sys.executable,
         "-P",  # the working directory is no place to import from
@@ -103,21 +112,26 @@ def argv(context: Path) -> list[str]:
 def in_container(
     context: str, seconds: float, boot_id: str, python: str = "/opt/rigproof/venv/bin/python"
 ) -> list[str]:
-    """The command line of a session in a container: this module as a program, with the image's own Python. Pure."""
+    """The command line of a session in a container: this module as a program, with the image's own
+    Python.
+
+    Pure.
+    """
     return [python, "-P", "-m", "acceptance.session.context", context, f"{seconds:.0f}", boot_id]
 
 
 def main(arguments: list[str]) -> None:
     """Become the reaper over a session: the first process of a container.
 
-    It ends the session when the engine closes its standard input, which it does when the harness outside is gone, and after its
-    seconds are over: the deadline inside, beside the one outside. An engine on another machine, or in a virtual one, is refused: the
-    loads would test that.
+    It ends the session when the engine closes its standard input, which it does when the harness
+    outside is gone, and after its seconds are over: the deadline inside, beside the one outside. An
+    engine on another machine, or in a virtual one, is refused: the loads would test that.
     """
     context, seconds, boot_id = Path(arguments[0]), float(arguments[1]), arguments[2]
     if clock.boot_id() != boot_id:
         sys.stderr.write(
-            "the container does not run under this machine's kernel: use an engine on the machine itself\n"
+            "the container does not run under this machine's kernel: use an engine on the "
+            "machine itself\n"
         )
         sys.exit(REFUSED)
     own = [
@@ -134,7 +148,10 @@ def main(arguments: list[str]) -> None:
 
 
 def environment(run_id: str | None) -> dict[str, str]:
-    """What a session's environment gets beside the cleaned one. Every descendant carries the run id, so that strays can be found."""
+    """What a session's environment gets beside the cleaned one.
+
+    Every descendant carries the run id, so that strays can be found.
+    """
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**own, "RIGPROOF_RUN": run_id} if run_id else own
 

@@ -40,7 +40,9 @@ def check_id(item: pytest.Item) -> str:
 
 
 class Idle(Exception):
-    """A GPU was not seen at work while a check was to keep it at work, so the check proves nothing of it; the message has the figures."""
+    """A GPU was not seen at work while a check was to keep it at work, so the check proves
+    nothing of it; the message has the figures.
+    """
 
 
 def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Range]]:
@@ -61,7 +63,9 @@ def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Rang
 
 
 class SessionFixtures:
-    """The fixtures of one session; `share` is its part of the plan by check id, `write` journals a record."""
+    """The fixtures of one session; `share` is its part of the plan by check id,
+    `write` journals a record.
+    """
 
     def __init__(
         self,
@@ -83,7 +87,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def check(self, planned: PlannedCheck) -> Check:
-        """Journals readings and judges them against the plan: see `acceptance.session.check.Check`."""
+        """Journals readings and judges them against the plan: see
+        `acceptance.session.check.Check`.
+        """
         assert self.context.plan is not None
         return Check(planned, self.context.plan.waivers, self._write)
 
@@ -100,7 +106,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def due_gpus(self, inventory: Inventory) -> tuple[Gpu, ...]:
-        """The GPUs that this run tests, in the order of their PCI addresses; fewer than the machine has where `--gpus` says so."""
+        """The GPUs that this run tests, in the order of their PCI addresses; fewer than the
+        machine has where `--gpus` says so.
+        """
         assert self.context.plan is not None
         return tuple(gpu for gpu in gpus(inventory) if gpu.name in self.context.plan.gpus)
 
@@ -111,7 +119,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def listener(self) -> Callable[[Mapping[str, Sequence[str]]], load_events.Listener]:
-        """Makes what journals at once the wrong results that loads tell of, by the GPUs that each load sees, its own first."""
+        """Makes what journals at once the wrong results that loads tell of, by the GPUs that
+        each load sees, its own first.
+        """
         return lambda shown: load_events.listener(list(shown), self._write, shown=shown)
 
     @pytest.fixture
@@ -121,7 +131,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def kernel_log_after(self) -> int | None:
-        """Sequence number of the last kernel message before the run; None where the log could not be read then."""
+        """Sequence number of the last kernel message before the run; None where the log could
+        not be read then.
+        """
         return self.context.kernel_log_after
 
     @pytest.fixture
@@ -138,7 +150,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
-        """Runs the check's programs, with its deadline, logs and journal: see `acceptance.session.programs.Programs`."""
+        """Runs the check's programs, with its deadline, logs and journal: see
+        `acceptance.session.programs.Programs`.
+        """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
         return Programs(planned, self.run_dir / "logs", self._write, look)
 
@@ -159,7 +173,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def telemetry(self) -> Mapping[str, Series]:
-        """What the supervisor has sampled of the machine's own sensors since the run began, by reading."""
+        """What the supervisor has sampled of the machine's own sensors since
+        the run began, by reading.
+        """
         points: dict[str, list[tuple[float, float]]] = {}
         segment = self.run_dir / reader.TELEMETRY
         if not segment.is_file():
@@ -179,7 +195,8 @@ class SessionFixtures:
     def gpu_history(
         self, load_spans: tuple[tuple[str, float, float], ...]
     ) -> Mapping[str, GpuHistory]:
-        """What the supervisor has sampled of each GPU since the run began, by the GPU's name; empty where nothing was.
+        """What the supervisor has sampled of each GPU since the run began, by the GPU's name; empty
+        where nothing was.
 
         Samples that cover the end of the last load are waited for, as long as they may take.
         """
@@ -192,11 +209,14 @@ class SessionFixtures:
 
     @pytest.fixture
     def gpu_heat(self) -> Callable[[str, float], GpuHeat | None]:
-        """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is near enough to tell of it."""
+        """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is
+        near enough to tell of it.
+        """
         return self._gpu_telemetry.heat
 
     def require_work(self, planned: PlannedCheck, begin_s: float) -> None:
-        """Raise Idle unless every GPU that is due was seen at work since a moment, in seconds since boot, for the time of the check's load.
+        """Raise Idle unless every GPU that is due was seen at work since a moment, in seconds since
+        boot, for the time of the check's load.
 
         Samples that cover this moment are waited for.
         """
@@ -212,16 +232,22 @@ class SessionFixtures:
         for gpu in self.context.plan.gpus:
             if gpu not in histories:
                 troubles.append(
-                    f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl says why"
+                    f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl "
+                    "says why"
                 )
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
                 troubles.append(trouble)
         if troubles:
-            cure = "the load ran elsewhere or not at all: its log says which GPU it used; `nvidia-smi` shows each GPU's use"
+            cure = (
+                "the load ran elsewhere or not at all: its log says which GPU it used; "
+                "`nvidia-smi` shows each GPU's use"
+            )
             raise Idle(f"{'; '.join(troubles)}: {cure}")
 
     def _sampled_until(self, moment_s: float) -> bool:
-        """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
+        """Whether the newest sample of every GPU that is tested is later than a moment, in
+        seconds since boot.
+        """
         assert self.context.plan is not None
         newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
         sampled = {
@@ -231,7 +257,10 @@ class SessionFixtures:
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:
-        """How each check of the load session ended, by its id. A check without an end is left out."""
+        """How each check of the load session ended, by its id.
+
+        A check without an end is left out.
+        """
         segment = self.run_dir / "journal-load.jsonl"
         entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
         return {
@@ -251,7 +280,10 @@ class SessionFixtures:
 
     @pytest.fixture
     def load_spans(self) -> tuple[tuple[str, float, float], ...]:
-        """When each check of the load session ran: its id, begin and end in seconds since boot. A check without an end is left out."""
+        """When each check of the load session ran: its id, begin and end in seconds since boot.
+
+        A check without an end is left out.
+        """
         segment = self.run_dir / "journal-load.jsonl"
         began: dict[str, float] = {}
         found = []

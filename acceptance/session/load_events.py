@@ -1,7 +1,8 @@
-"""What loads say while they run, and the journal must hold at once: wrong results, and what was proved until now.
+"""What loads say while they run, and the journal must hold at once: wrong results, and what was
+proved until now.
 
-A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. What was found until then is in the journal, on the
-disk, from the moment it was told.
+A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. What was found
+until then is in the journal, on the disk, from the moment it was told.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Listener = Callable[[int, str], None]
 KIND = "miscompare"
 SOURCE = "load"
 LAP = "lap "
-# A note of laps is written so often at most, and in a long run when it has become so much longer: a week leaves some hundred of them.
+# A note of laps is written so often at most, and in a long run when it has become so much longer: a
+# week leaves some hundred of them.
 NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
@@ -39,12 +41,14 @@ def listener(
     now_s: Callable[[], float] = clock.boot_s,
     shown: Mapping[str, Sequence[str]] | None = None,
 ) -> Listener:
-    """What `Programs.run_together(on_line=...)` is given: it journals by `write` what lines of loads tell.
+    """What `Programs.run_together(on_line=...)` is given: it journals by `write` what lines of
+    loads tell.
 
-    `names` are the GPUs of the loads, program by program; programs beyond them are no loads of GPUs, and are not listened to. `shown` are
-    the GPUs that each of them sees, its own first, where that is not all of them. A wrong
-    result becomes an event, the first of each GPU and kind; what was proved until now becomes a note, once a minute at most. A line that
-    is none of these is nothing to it: the whole text is read, strictly, when the load has ended.
+    `names` are the GPUs of the loads, program by program; programs beyond them are no loads of
+    GPUs, and are not listened to. `shown` are the GPUs that each of them sees, its own first, where
+    that is not all of them. A wrong result becomes an event, the first of each GPU and kind; what
+    was proved until now becomes a note, once a minute at most. A line that is none of these is
+    nothing to it: the whole text is read, strictly, when the load has ended.
     """
     return _Listening(tuple(names), write, now_s, shown or {})
 
@@ -95,7 +99,9 @@ class _Listening:
         self._write(msgspec.structs.replace(event, boot_s=told_s if fits else None))
 
     def _component(self, index: int, told: object) -> str:
-        """The load's own count of the GPUs it sees, its own first, turned into names; its own GPU for what is no such count."""
+        """The load's own count of the GPUs it sees, its own first, turned into names; its own
+        GPU for what is no such count.
+        """
         own = self._names[index]
         order = self._shown.get(own) or [own, *(name for name in self._names if name != own)]
         known = {f"gpu{number}": name for number, name in enumerate(order)}
@@ -118,7 +124,9 @@ class _Listening:
 
 
 def code_of(miscompare: Mapping[str, Any]) -> str:
-    """What a wrong result is of, in the word that stands in the name of its count: a format, "copy", "peer" or "vram"."""
+    """What a wrong result is of, in the word that stands in the name of its count: a format,
+    "copy", "peer" or "vram".
+    """
     check, dtype = miscompare.get("check"), miscompare.get("dtype")
     if isinstance(dtype, str) and dtype:
         return dtype
@@ -165,7 +173,9 @@ def _where(miscompare: Mapping[str, Any]) -> str:
 
 
 def _record(line: str) -> dict[str, Any] | None:
-    """The object that a line is; None for any other text, such as those of programs that are no loads of ours."""
+    """The object that a line is; None for any other text, such as those of
+    programs that are no loads of ours.
+    """
     if not line.startswith("{"):
         return None
     try:

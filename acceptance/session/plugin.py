@@ -1,4 +1,6 @@
-"""The pytest plugin: collection for the plan, the `measures` mark, the `check` fixture, and the session's journal segment."""
+"""The pytest plugin: collection for the plan, the `measures` mark, the `check` fixture, and the
+session's journal segment.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,16 @@ from acceptance.session.fixtures import SessionFixtures, check_id
 
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
-    "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; {name} in it is a parameter of the test",
-    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, loads_gpus=False): expected "
-    "seconds of the check, beside those of the named load ({name} in it is a parameter of the test), and for each GiB "
-    "and each GPU tested; slack is how much longer its programs may take, heats marks a load of full use, loads_gpus "
+    (
+        "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; "
+        "{name} in it is a parameter of the test"
+    ),
+    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, "
+    "loads_gpus=False): expected "
+    "seconds of the check, beside those of the named load ({name} in it is a parameter of the "
+    "test), and for each GiB "
+    "and each GPU tested; slack is how much longer its programs may take, heats marks a load of "
+    "full use, loads_gpus "
     "one that keeps every GPU that is due at work for all of its time",
     "gate: when this check does not pass, nothing after its session is run",
 )
@@ -73,12 +81,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: at the end pytest, and Python, would look through it for garbage."""
+    """What is loaded by now stays: at the end pytest, and Python, would look
+    through it for garbage.
+    """
     gc.freeze()
 
 
 def describe(item: pytest.Item) -> CollectedCheck:
-    """What the marks and the docstring of a check say. Raises UsageError when one of them is missing."""
+    """What the marks and the docstring of a check say.
+
+    Raises UsageError when one of them is missing.
+    """
     name = check_id(item)
     where = item.get_closest_marker("session")
     costs = item.get_closest_marker("costs")
@@ -170,7 +183,9 @@ class _Session:
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
     def write(self, body: Body) -> None:
-        """Write a record; a journal that cannot be written ends the session at once, loads included."""
+        """Write a record; a journal that cannot be written ends the session at
+        once, loads included.
+        """
         try:
             self.journal.write(body)
         except segment.JournalError as error:
@@ -178,7 +193,9 @@ class _Session:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep this session's share, in the plan's order; stop before anything is heated when it is not there whole."""
+        """Keep this session's share, in the plan's order; stop before anything is heated when it
+        is not there whole.
+        """
         assert self.context.session is not None
         assert self.context.plan is not None
         found = {check_id(item): item for item in items}
@@ -189,7 +206,10 @@ class _Session:
             text = (
                 f"the checks {', '.join(missing)} of the plan are not in it"
                 if missing
-                else "its files differ from the plan's: was it updated meanwhile, or is the image of another build? Start again"
+                else (
+                    "its files differ from the plan's: was it updated meanwhile, or is the image "
+                    "of another build? Start again"
+                )
             )
             self.write(
                 Note(f"session {self.context.session} refused to start: {text}", trouble=True)
@@ -225,7 +245,9 @@ class _Session:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Only the exception that `check` itself raises is a fail; any other one, a timeout included, is an error."""
+        """Only the exception that `check` itself raises is a fail; any other one, a timeout
+        included, is an error.
+        """
         report = yield
         self._seconds += report.duration
         raised = call.excinfo.value if call.excinfo else None
@@ -246,7 +268,9 @@ class _Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """After the body of a check: one failure that names every fault found in it; else whether its GPUs were seen at work."""
+        """After the body of a check: one failure that names every fault found in it; else
+        whether its GPUs were seen at work.
+        """
         begin_s = clock.boot_s()
         result = yield
         check = pyfuncitem.funcargs.get("check")
@@ -269,7 +293,10 @@ def sentence(error: BaseException) -> str:
 
 
 def _give_up(error: segment.JournalError, config: pytest.Config) -> NoReturn:
-    """End the session with one sentence: without its journal nothing it does can count. Its programs die with it."""
+    """End the session with one sentence: without its journal nothing it does can count.
+
+    Its programs die with it.
+    """
     capture = config.pluginmanager.get_plugin("capturemanager")
     if capture is not None:  # else the sentence would end in a file that nobody reads any more
         capture.suspend_global_capture(in_=True)

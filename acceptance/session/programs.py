@@ -1,4 +1,6 @@
-"""Running a check's programs: with the check's deadline, a log each, and a record in the journal."""
+"""Running a check's programs: with the check's deadline, a log each, and a
+record in the journal.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,16 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import timeouts
 
-# Lines that wait to be listened to, at most: with their greatest length, what a program that raves may take of memory.
+# Lines that wait to be listened to, at most: with their greatest length, what a program that raves
+# may take of memory.
 WAITING = 256
 POLL_S = 0.1  # a program that ends is seen within this time
 
 
 class _LineQueue:
-    """Lines of programs on their way from the threads that read them to the one thread that may write the journal."""
+    """Lines of programs on their way from the threads that read them to the one thread that may
+    write the journal.
+    """
 
     def __init__(self, on_line: Callable[[int, str], None]) -> None:
         self._on_line = on_line
@@ -29,7 +34,9 @@ class _LineQueue:
         self.missed = 0
 
     def receiver(self, index: int) -> Callable[[str], None]:
-        """What the thread that reads one program calls: it never waits, because its program would."""
+        """What the thread that reads one program calls: it never waits, because
+        its program would.
+        """
 
         def put(line: str) -> None:
             try:
@@ -62,7 +69,10 @@ class _LineQueue:
 
 
 class Programs:
-    """All programs of one check. They share its deadline, which begins with the first. `repeat` tells their logs from those of another."""
+    """All programs of one check. They share its deadline, which begins with the first.
+
+    `repeat` tells their logs from those of another.
+    """
 
     def __init__(
         self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], repeat: str = ""
@@ -87,7 +97,11 @@ class Programs:
         return self._deadline
 
     def find(self, program: str, package: str | None = None) -> str:
-        """The program's path. Where it is not installed the check is skipped, with the cure as its reason: nothing was measured."""
+        """The program's path.
+
+        Where it is not installed the check is skipped, with the cure as its reason: nothing was
+        measured.
+        """
         try:
             return command.find(program, package)
         except command.ProgramMissing as missing:
@@ -100,7 +114,8 @@ class Programs:
         deadline: Deadline | None = None,
         env: Mapping[str, str] | None = None,
     ) -> command.ProgramResult:
-        """Run one program to its end, at the latest to `deadline` where that is sooner than the check's, and journal how it ended.
+        """Run one program to its end, at the latest to `deadline` where that is sooner than the
+        check's, and journal how it ended.
 
         `env` is set beside the session's own environment.
         """
@@ -114,10 +129,13 @@ class Programs:
         envs: Sequence[Mapping[str, str]] | None = None,
         on_line: Callable[[int, str], None] | None = None,
     ) -> tuple[command.ProgramResult, ...]:
-        """Run several programs side by side. `envs` are set beside the session's own environment, one for each of them.
+        """Run several programs side by side.
 
-        `on_line(index, line)` is given every line of their standard output as soon as it is complete, in this thread, `index` being the
-        program's place among them. Lines that are longer than 64 KiB, and what comes faster than it is heard, are left out of this alone.
+        `envs` are set beside the session's own environment, one for each of them.
+
+        `on_line(index, line)` is given every line of their standard output as soon as it is
+        complete, in this thread, `index` being the program's place among them. Lines that are
+        longer than 64 KiB, and what comes faster than it is heard, are left out of this alone.
         """
         until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
         listening = _LineQueue(on_line) if on_line is not None else None

@@ -59,7 +59,9 @@ class Station(Protocol):
         ...
 
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> SessionHandle:
-        """Start the session that `context`, a file in the run directory, describes. It dies with the caller.
+        """Start the session that `context`, a file in the run directory, describes.
+
+        It dies with the caller.
 
         Raises CommandError when it cannot be started.
         """

@@ -1,4 +1,7 @@
-"""The container of a session, as arguments for the engine: the least privilege that works. Pure; tested as a table."""
+"""The container of a session, as arguments for the engine: the least privilege that works.
+
+Pure; tested as a table.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ class ContainerMemory:
 
 
 def container_memory(total_bytes: int) -> ContainerMemory:
-    """All memory but what keeps the host alive (a GiB, or 3 %), and an eighth of it, at most 8 GiB, for /dev/shm.
+    """All memory but what keeps the host alive (a GiB, or 3 %), and an eighth of it, at most 8 GiB,
+    for /dev/shm.
 
     The engine's own default of 64 MB for /dev/shm is too small for torch and NCCL.
     """
@@ -42,7 +46,8 @@ def environment(run_id: str, grant: Grant, extra: Mapping[str, str]) -> dict[str
         "LC_ALL": "C.UTF-8",
         "LANG": "C.UTF-8",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "NVIDIA_DISABLE_REQUIRE": "1",  # the driver is checked by us, with a message that says what to do
+        # the driver is checked by us, with a message that says what to do
+        "NVIDIA_DISABLE_REQUIRE": "1",
         "RIGPROOF_RUN": run_id,
         **extra,
         **grant.environment,
@@ -63,12 +68,14 @@ def create_arguments(
     traits: frozenset[str] = frozenset(),
     memlock: bool = True,
 ) -> dict[str, Any]:
-    """Keyword arguments for the SDK's `containers.create`, but for what needs its own types (ulimits, device requests, mounts).
+    """Keyword arguments for the SDK's `containers.create`, but for what needs its own types
+    (ulimits, device requests, mounts).
 
-    `owner` is the run directory's (uid, gid): uid 0 without capabilities could not write another owner's folder. `memlock` asks for
-    unlimited locked memory, which an engine may refuse. `traits` are the engine's own security options by name: a `rootless` one maps
-    its user to root inside and everybody else to nobody; one that maps users (`userns`) is asked not to; under `selinux` nothing that
-    is not labelled for containers could be used, neither the run directory nor a GPU.
+    `owner` is the run directory's (uid, gid): uid 0 without capabilities could not write another
+    owner's folder. `memlock` asks for unlimited locked memory, which an engine may refuse. `traits`
+    are the engine's own security options by name: a `rootless` one maps its user to root inside and
+    everybody else to nobody; one that maps users (`userns`) is asked not to; under `selinux`
+    nothing that is not labelled for containers could be used, neither the run directory nor a GPU.
     """
     user, group = (0, 0) if "rootless" in traits else owner
     arguments: dict[str, Any] = {
@@ -95,8 +102,9 @@ def create_arguments(
         "mounts": [{"source": str(run_dir), "target": str(RUN_DIR_INSIDE), "read_only": False}],
         "devices": [f"{node}:{node}:rw" for node in grant.nodes],
         "cdi_devices": list(grant.cdi_devices),
-        # The engine closes the session's standard input when the harness goes away, however it goes: the reaper inside ends with it.
-        # Not detached, because the SDK would then ask for a standard input that stays open for the next one who attaches.
+        # The engine closes the session's standard input when the harness goes away, however it
+        # goes: the reaper inside ends with it. Not detached, because the SDK would then ask for a
+        # standard input that stays open for the next one who attaches.
         "stdin_open": True,
         "detach": False,
     }

@@ -1,7 +1,7 @@
 """A session in a container: followed, ended, and its container removed whatever happened.
 
-It knows the engine by what its client's container object does (`reload`, `status`, `attrs`, `logs`, `stop`, `remove`), so that a
-fake can stand in for it.
+It knows the engine by what its client's container object does (`reload`, `status`, `attrs`, `logs`,
+`stop`, `remove`), so that a fake can stand in for it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ STOP_S = (
 POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
 LOST_S = 10.0
 ENDED = ("exited", "dead", "removing", "stopped")
-KILLED = 137  # what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
+# what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
+KILLED = 137
 NO_ANSWER = 255  # what ssh answers for a connection that broke
 
 
 def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
-    """Close a session's standard input, which ends it. Closing alone leaves it open as long as the client holds a file over it."""
+    """Close a session's standard input, which ends it.
+
+    Closing alone leaves it open as long as the client holds a file over it.
+    """
     line = getattr(stdin, "_sock", stdin)
     with contextlib.suppress(*trouble):
         line.shutdown(socket.SHUT_RDWR)
@@ -43,7 +47,9 @@ def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
 
 
 def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
-    """Close the connection under one of the client's streams, which it leaves to the garbage collector."""
+    """Close the connection under one of the client's streams, which it leaves
+    to the garbage collector.
+    """
     response = getattr(stream, "_response", None)
     if response is not None:
         with contextlib.suppress(*trouble):
@@ -52,10 +58,13 @@ def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
 
 @dataclass(slots=True)
 class ContainerSession:
-    """A session in a container. `stdin` is its standard input: closing it, or dying, ends the session.
+    """A session in a container.
 
-    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its processes without the engine: one that
-    dies leaves its containers running, and their standard input open.
+    `stdin` is its standard input: closing it, or dying, ends the session.
+
+    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its
+    processes without the engine: one that dies leaves its containers running, and their standard
+    input open.
     """
 
     container: Any
@@ -109,7 +118,11 @@ class ContainerSession:
                             self._log_error = f"{self.log}: {error.strerror}"
 
     def poll(self) -> bool:
-        """Whether it has ended. An engine that does not answer for some seconds has taken it along, one that does not know it at once."""
+        """Whether it has ended.
+
+        An engine that does not answer for some seconds has taken it along, one that does not know
+        it at once.
+        """
         now = time.monotonic()
         if self._over or now < self._asked + POLL_S:
             return self._over
@@ -128,7 +141,10 @@ class ContainerSession:
         return self._over
 
     def stop(self) -> None:
-        """Close its standard input, which ends it; then the engine's own stop. Without effect when it has ended."""
+        """Close its standard input, which ends it; then the engine's own stop.
+
+        Without effect when it has ended.
+        """
         self._hang_up()
         with contextlib.suppress(*self.trouble):
             self.container.stop(timeout=STOP_S)
@@ -143,7 +159,9 @@ class ContainerSession:
             hang_up(stdin, self.trouble)
 
     def wait(self) -> ProgramResult:
-        """Wait for its end, keep what is worth keeping, and remove the container, whatever happened."""
+        """Wait for its end, keep what is worth keeping, and remove the
+        container, whatever happened.
+        """
         timed_out = False
         try:
             while not self.poll():
@@ -179,7 +197,8 @@ class ContainerSession:
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
         return ProgramResult(
             argv=self.argv,
-            # A session that went on without the load that the kernel ended is not whole, however it ended itself.
+            # A session that went on without the load that the kernel ended is not whole, however it
+            # ended itself.
             returncode=KILLED if starved and code in (0, 1, 2) else code,
             stdout=bytes(self._output).decode("utf-8", errors="replace"),
             stderr="\n".join(said),

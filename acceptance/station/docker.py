@@ -1,4 +1,7 @@
-"""The container station: sessions in a container of Docker or Podman. The only module that knows the engine's SDK."""
+"""The container station: sessions in a container of Docker or Podman.
+
+The only module that knows the engine's SDK.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ PODMAN_CDI = (
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine:
-    """An engine that answered. `traits` are its security options by name: seccomp, rootless, userns, selinux ...
+    """An engine that answered.
+
+    `traits` are its security options by name: seccomp, rootless, userns, selinux ...
 
     `kernel` is the release of the kernel that it runs under.
     """
@@ -69,7 +74,10 @@ class DockerEngine:
 
 
 def connect(address: str | None) -> DockerEngine:
-    """The engine at this address, or the one that the environment names. Raises what ENGINE_ERRORS lists."""
+    """The engine at this address, or the one that the environment names.
+
+    Raises what ENGINE_ERRORS lists.
+    """
     require_listener(address or os.environ.get("DOCKER_HOST", ""))
     client = (
         docker.DockerClient(base_url=address, timeout=CONNECT_S)
@@ -88,7 +96,9 @@ def connect(address: str | None) -> DockerEngine:
 
 
 def require_listener(address: str) -> None:
-    """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own end of it open."""
+    """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own
+    end of it open.
+    """
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
             ours.settimeout(CONNECT_S)
@@ -102,7 +112,9 @@ def traits(info: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
-    """What the engine says of its runtimes, and the CDI specifications that it reads (Docker from 25 on, where CDI is switched on)."""
+    """What the engine says of its runtimes, and the CDI specifications that it reads (Docker
+    from 25 on, where CDI is switched on).
+    """
     specs = []
     for folder in info.get("CDISpecDirs") or (PODMAN_CDI if podman else ()):
         with contextlib.suppress(
@@ -116,7 +128,10 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
 
 
 def image_id(client: docker.DockerClient, reference: str) -> str | None:
-    """The id of an image that is here; None where it is not. Raises what ENGINE_ERRORS lists, for a reference of the wrong form too."""
+    """The id of an image that is here; None where it is not.
+
+    Raises what ENGINE_ERRORS lists, for a reference of the wrong form too.
+    """
     try:
         identity: str = client.images.get(reference).id
     except NotFound:
@@ -126,7 +141,9 @@ def image_id(client: docker.DockerClient, reference: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DockerStation:
-    """Sessions run in a container of the engine: no network, read-only root, no capabilities, only the run directory writable."""
+    """Sessions run in a container of the engine: no network, read-only root, no capabilities,
+    only the run directory writable.
+    """
 
     client: docker.DockerClient
     image: str
@@ -145,7 +162,8 @@ class DockerStation:
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> ContainerSession:
         """Create the container, hold on to its standard input, and start it.
 
-        Once more without unlimited locked memory where the engine may not give that: a rootless one, or one with few rights of its own.
+        Once more without unlimited locked memory where the engine may not give that: a rootless
+        one, or one with few rights of its own.
         """
         argv = session_context.in_container(
             str(container_args.RUN_DIR_INSIDE / context.name),
@@ -161,7 +179,8 @@ class DockerStation:
                 made, stdin = self._started(context.parent, run_id, argv, memlock=False)
         except ENGINE_ERRORS as error:
             raise command.CommandError(
-                f"the container could not be started: {first_line(error)}; --station host goes without one"
+                f"the container could not be started: {first_line(error)}; --station host "
+                "goes without one"
             ) from error
         self.client.api.timeout = FOLLOW_S
         running = ContainerSession(
@@ -223,7 +242,9 @@ def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_line(error: BaseException) -> str:
-    """An engine's complaint in one line; of a connection that failed, the reason at the bottom of it."""
+    """An engine's complaint in one line; of a connection that failed, the
+    reason at the bottom of it.
+    """
     text = getattr(error, "explanation", None)
     if not text:
         for one in _behind(error):
@@ -244,9 +265,11 @@ def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
 
 
 def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
-    """Remove the containers of dead runs, never those of a living one; returns the runs they were of.
+    """Remove the containers of dead runs, never those of a living one; returns the runs they were
+    of.
 
-    One of which it cannot be told whether its run lives is removed only when it has ended. Raises what ENGINE_ERRORS lists.
+    One of which it cannot be told whether its run lives is removed only when it has ended. Raises
+    what ENGINE_ERRORS lists.
     """
     removed = []
     for found in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):

@@ -1,4 +1,7 @@
-"""The NVIDIA driver's files on this host: device nodes, and the libraries of its user half. For a container that gets them one by one."""
+"""The NVIDIA driver's files on this host: device nodes, and the libraries of its user half.
+
+For a container that gets them one by one.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ _UVM = re.compile(r"^\s*(?P<major>\d+) nvidia-uvm$", re.MULTILINE)
 
 
 def libraries(listing: str, machine: str) -> dict[str, str]:
-    """The driver's libraries in the output of `ldconfig -p`: soname to path, of this machine's word size only."""
+    """The driver's libraries in the output of `ldconfig -p`: soname to path, of this machine's
+    word size only.
+    """
     marks = {"x86_64": "x86-64", "aarch64": "AArch64"}
     found: dict[str, str] = {}
     for line in listing.splitlines():
@@ -37,10 +42,12 @@ def libraries(listing: str, machine: str) -> dict[str, str]:
 
 
 def make_uvm(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run) -> None:
-    """Make /dev/nvidia-uvm where a fresh boot has not: the first CUDA program would, but the container's may not.
+    """Make /dev/nvidia-uvm where a fresh boot has not: the first CUDA program would, but the
+    container's may not.
 
-    NVIDIA's own helper where it is installed (it may be set-uid root), else, as root, the module and the node itself with the number
-    that the kernel lists. Without either the grant says what is missing.
+    NVIDIA's own helper where it is installed (it may be set-uid root), else, as root, the module
+    and the node itself with the number that the kernel lists. Without either the grant says what is
+    missing.
     """
     if (root / "dev/nvidia-uvm").exists():
         return

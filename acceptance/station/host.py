@@ -14,7 +14,10 @@ from acceptance.session import context as session_context
 
 @dataclass(frozen=True, slots=True)
 class HostStation:
-    """Sessions run in place, with the caller's own rights. `remark` says why, where a container was meant to be."""
+    """Sessions run in place, with the caller's own rights.
+
+    `remark` says why, where a container was meant to be.
+    """
 
     remark: str | None = None
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of a run; `niceness` is by how much its loads give way to other programs.
+    """What the command line asks of a run; `niceness` is by how much its loads give way to other
+    programs.
 
     `run_dir_file` is where the run's folder is to be written down.
     """

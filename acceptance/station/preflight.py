@@ -29,7 +29,11 @@ BUILD_S = 3600.0
 ENGINE_CURE = (
     "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
 )
-INSTALLED = "this rigproof is an installed package, without the checkout that the image is built from, and no --image was given"
+INSTALLED = (
+    "this rigproof is an installed package, without the checkout that the image is built "
+    "from, "
+    "and no --image was given"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class EngineProbe:
 
 
 def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...]:
-    """Where an engine may answer, in order: what the user named, and nothing beside it; else Docker's socket, a rootless one's, Podman's.
+    """Where an engine may answer, in order: what the user named, and nothing beside it; else
+    Docker's socket, a rootless one's, Podman's.
 
     None stands for what the environment names (DOCKER_HOST).
     """
@@ -55,9 +60,12 @@ def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...
 
 
 def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> EngineProbe:
-    """The first engine that answers, and runs under this machine's kernel: one in a virtual machine would have that one tested."""
+    """The first engine that answers, and runs under this machine's kernel: one in a virtual
+    machine would have that one tested.
+    """
     from acceptance.station import (
-        docker,  # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+        # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+        docker,
     )
 
     where = os.environ if environment is None else environment
@@ -85,11 +93,15 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
 
 def host_notice(why: str) -> str:
     """The line that everybody must see when the loads run without a container."""
-    return f"STATION: host, because {why}. The loads run in place, with your rights and no isolation. {ENGINE_CURE}."
+    return (
+        f"STATION: host, because {why}. The loads run in place, with your rights and no "
+        f"isolation. {ENGINE_CURE}."
+    )
 
 
 def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, str | None]:
-    """The engine that the station of this name would use, and the line that the user must see where it takes the host instead.
+    """The engine that the station of this name would use, and the line that the user must see where
+    it takes the host instead.
 
     Raises StationError where a container was asked for and cannot be had.
     """
@@ -109,7 +121,9 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
 
 
 def _no_client() -> str:
-    """Why the image cannot be built although an engine answers (Podman's socket alone, say); empty where it can."""
+    """Why the image cannot be built although an engine answers (Podman's socket alone, say);
+    empty where it can.
+    """
     try:
         command.find("docker")
     except command.ProgramMissing:
@@ -120,7 +134,10 @@ def _no_client() -> str:
 
 
 def station_notice(name: str, reference: str | None = None) -> str | None:
-    """The line that the user must see about the station of this name, before anything is started. Raises StationError."""
+    """The line that the user must see about the station of this name, before anything is started.
+
+    Raises StationError.
+    """
     return probe_engine(name, reference)[1]
 
 
@@ -130,9 +147,11 @@ def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
 
 
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
-    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the run ends at a gate before any load.
+    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the
+    run ends at a gate before any load.
 
-    Then that check must speak, within seconds: building an image, or saying that a dead card has no device node, would only delay it.
+    Then that check must speak, within seconds: building an image, or saying that a dead card has no
+    device node, would only delay it.
     """
     found = gpus(inventory)
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
@@ -157,8 +176,9 @@ def choose(
 ) -> tuple[Station, str | None]:
     """The station that the options name, and a line that the user must see about the choice.
 
-    `auto` takes a container when an engine answers, else the host. The image is the one that `--image` names, else the one of this
-    checkout, built where it is not here yet. Raises StationError, ImageError or GrantError.
+    `auto` takes a container when an engine answers, else the host. The image is the one that
+    `--image` names, else the one of this checkout, built where it is not here yet. Raises
+    StationError, ImageError or GrantError.
     """
     reference, root = options.image, options.root
     found, line = probe_engine(options.station, reference)
@@ -167,7 +187,10 @@ def choose(
     if stops_at_the_gate(plan, inventory):
         return (
             HostStation(),
-            "no container is prepared: a GPU that is due is not there as it should be, or not set up for a test, and the run stops there",
+            (
+                "no container is prepared: a GPU that is due is not there as it should be, or "
+                "not set up for a test, and the run stops there"
+            ),
         )
     from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant
 
@@ -205,8 +228,13 @@ def choose(
 
 
 def custom_image_reason(reference: str) -> str:
-    """Why a run in an image that the user named proves nothing of the machine: this is how fakes enter a container."""
-    return f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
+    """Why a run in an image that the user named proves nothing of the machine: this is how fakes
+    enter a container.
+    """
+    return (
+        f"the loads ran in an image named with --image ({reference}), which may hold anything: "
+        "such a run never passes"
+    )
 
 
 def _image(
@@ -221,7 +249,8 @@ def _image(
     if reference is not None:
         if identity is None:
             raise StationError(
-                f"there is no image {reference} here: build one with `make image`, or leave --image away"
+                f"there is no image {reference} here: build one with `make image`, or leave "
+                "--image away"
             )
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
@@ -234,7 +263,9 @@ def _image(
 
 @contextlib.contextmanager
 def _told_to_the_client(address: str | None) -> Iterator[None]:
-    """The engine's command-line client, which builds, uses the engine that was found, and not the one that its own settings name."""
+    """The engine's command-line client, which builds, uses the engine that was found, and not
+    the one that its own settings name.
+    """
     if address is None:
         yield
         return

@@ -1,4 +1,6 @@
-"""All GPUs at once under gpu-burn, hot: do the results stay the same, and does each GPU keep pace with its siblings?"""
+"""All GPUs at once under gpu-burn, hot: do the results stay the same, and does each GPU keep
+pace with its siblings?
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,20 @@ def test_gpu_burn(
     siblings: Mapping[str, tuple[str, ...]],
     check: Check,
 ) -> None:
-    """gpu-burn on all GPUs together: products of 8192 x 8192 matrices, compared with the first of them.
+    """gpu-burn on all GPUs together: products of 8192 x 8192 matrices, compared with the first of
+    them.
 
-    Measured: errors over all compares of a GPU, the compares made, and the median of its rates. Not measured: NaN, which its tolerance
-    lets pass, errors that repeat in every product, and the memory that the product ring does not fill.
+    Measured: errors over all compares of a GPU, the compares made, and the median of its rates. Not
+    measured: NaN, which its tolerance lets pass, errors that repeat in every product, and the
+    memory that the product ring does not fill.
     """
     output = gpu_burn(mode)
     failed = output.outcome == "fail"
     found = {reading.name: reading.values for reading in output.readings}
     errors, faulty = dict(found.get("gpu_burn_errors", {})), found.get("gpu_burn_faulty", {})
     if failed:
-        # Its table may call a GPU faulty whose last count was 0: the counts start again with each summary.
+        # Its table may call a GPU faulty whose last count was 0: the counts start again with each
+        # summary.
         named = [gpu.name for gpu in due_gpus if faulty.get(gpu.name) or errors.get(gpu.name)]
         errors |= {
             name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]

@@ -1,4 +1,6 @@
-"""Our own GPU loads: products of matrices in every number format that a GPU has, and copies, all of them verified."""
+"""Our own GPU loads: products of matrices in every number format that a GPU has, and copies, all
+of them verified.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 def with_mfu(
     table: LoadTable, peak: float | None
 ) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
-    """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak; as it is where no peak is known."""
+    """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak; as it is where
+    no peak is known.
+    """
     if peak is None:
         return table.columns, table.rows
     return (*table.columns, "MFU"), tuple((*row, float(row[1]) / peak) for row in table.rows)
@@ -28,7 +32,9 @@ def with_mfu(
 def _products(
     loads: GpuLoads, rate: str, siblings: Mapping[str, tuple[str, ...]], check: Check
 ) -> None:
-    """Judges every format's rate (`{d}` in its name is the format), each GPU beside its siblings, and the wrong results."""
+    """Judges every format's rate (`{d}` in its name is the format), each GPU beside its
+    siblings, and the wrong results.
+    """
     for dtype in DTYPES:
         named = rate.format(d=dtype)
         rates = loads.values(named)
@@ -39,7 +45,8 @@ def _products(
 
 
 @pytest.mark.session("load")
-# The slack is for formats that a GPU has in name only: a float64 product takes a T4 4.5 s, and six are made.
+# The slack is for formats that a GPU has in name only: a float64 product takes a T4 4.5 s, and six
+# are made.
 @pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
 @of_each_format(
     ("gemm_{d}_short", "TFLOP/s", "gpu-{d}", True),
@@ -53,10 +60,12 @@ def test_gemm_alone(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """Products of matrices on each GPU by itself, for a tenth of a second from cool, in every format that it has; and the table of sizes.
+    """Products of matrices on each GPU by itself, for a tenth of a second from cool, in every
+    format that it has; and the table of sizes.
 
-    Measured: 2 n^3 operations over the GPU's own time at n = 8192, normal-random inputs, the first and the last product verified. Not
-    measured: rectangular shapes, sparsity, formats that a GPU emulates.
+    Measured: 2 n^3 operations over the GPU's own time at n = 8192, normal-random inputs, the first
+    and the last product verified. Not measured: rectangular shapes, sparsity, formats that a GPU
+    emulates.
     """
     loads = gemm_alone()
     _products(loads, "gemm_{d}_short", siblings, check)
@@ -81,8 +90,9 @@ def test_gemm_together(
 ) -> None:
     """Products of matrices on all GPUs at once, sustained, in every format that each has.
 
-    Measured: the mean rate of the last half, when clocks, power and heat are in balance, at n = 8192, normal-random inputs; the last
-    product is the first one bit for bit. Not measured: results between the first and the last.
+    Measured: the mean rate of the last half, when clocks, power and heat are in balance, at n =
+    8192, normal-random inputs; the last product is the first one bit for bit. Not measured: results
+    between the first and the last.
     """
     loads = gemm_together()
     _products(loads, "gemm_{d}", siblings, check)
@@ -109,10 +119,12 @@ def test_copies(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """Copies between host and GPU, inside each GPU and to every peer, all bytes of every copy compared; and the elementwise product.
+    """Copies between host and GPU, inside each GPU and to every peer, all bytes of every copy
+    compared; and the elementwise product.
 
-    Measured: the median of single copies of 512 MiB (4 GiB inside the GPU), host memory on the GPU's own NUMA node; pageable memory and
-    both ways at once are recorded. Not measured: all GPUs copying at once.
+    Measured: the median of single copies of 512 MiB (4 GiB inside the GPU), host memory on the
+    GPU's own NUMA node; pageable memory and both ways at once are recorded. Not measured: all GPUs
+    copying at once.
     """
     loads = gpu_copies()
     for path in (

@@ -102,7 +102,9 @@ def cpu_gemm(
 def memory_bandwidth(
     programs: Programs, load_s: Mapping[str, float], groups: Groups, inventory: Inventory
 ) -> Callable[[], LoadOutput]:
-    """Runs copy and triad on every core at once, over arrays several times the last-level caches."""
+    """Runs copy and triad on every core at once, over arrays several times the
+    last-level caches.
+    """
 
     def run() -> LoadOutput:
         caches = inventory.cpu.caches
@@ -112,7 +114,8 @@ def memory_bandwidth(
         ]
         if not sizes or len(sizes) != len(last):
             raise ToolError(
-                "the kernel does not show every cache size, so arrays that leave the caches cannot be chosen"
+                "the kernel does not show every cache size, so arrays that leave the caches "
+                "cannot be chosen"
             )
         seconds = load_s["memory_bandwidth"]
         argv = load_output.memory_bandwidth_argv(

@@ -17,16 +17,21 @@ LATE_S = 5.0  # a reading that is older than this at the end has stopped
 
 
 class SensorUnread(Exception):
-    """A sensor could not be read for much of the run; the message says which, and the cure. What it did show proves no cool run."""
+    """A sensor could not be read for much of the run; the message says which, and the cure.
+
+    What it did show proves no cool run.
+    """
 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="stress_ng")
 @pytest.mark.measures("stress_ng_failures", unit="count", per="cpu", waivable=False)
 def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
-    """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng itself.
+    """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng
+    itself.
 
-    Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo operations are no figure to judge by.
+    Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo
+    operations are no figure to judge by.
     """
     check(
         "stress_ng_failures",
@@ -48,10 +53,12 @@ def test_gemm(
     check: Check,
     record_miscompares: Callable[[LoadFailed, str, str], None],
 ) -> None:
-    """Matrix products on every physical core at once, one pinned process a core, every result compared bit for bit.
+    """Matrix products on every physical core at once, one pinned process a core, every result
+    compared bit for bit.
 
-    Measured: wrong results, the rate of the whole machine and of each core, and each core's rate over the median of the others of its
-    kind. Not measured: the second hardware thread of a core, which stress-ng loads.
+    Measured: wrong results, the rate of the whole machine and of each core, and each core's rate
+    over the median of the others of its kind. Not measured: the second hardware thread of a core,
+    which stress-ng loads.
     """
     try:
         output = cpu_gemm(DTYPES[dtype])
@@ -75,7 +82,8 @@ def test_gemm(
 def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
     """The burn program that the machine file names (`cpu.cpuburn`), on every CPU.
 
-    Measured: whether it found an error or died of a fault signal. Only the classic programs (burnP6 and its kin) check their results.
+    Measured: whether it found an error or died of a fault signal. Only the classic programs (burnP6
+    and its kin) check their results.
     """
     check(
         "cpuburn_failures",
@@ -91,7 +99,8 @@ def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
 def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
     """The processors' highest temperature of the run, and whether any of them throttled for heat.
 
-    Measured: the hottest sensor at one sample a second, and the growth of the processors' own throttle counters over the whole run.
+    Measured: the hottest sensor at one sample a second, and the growth of the processors' own
+    throttle counters over the whole run.
     """
     if "cpu_temperature_c" in telemetry:
         check("cpu_temperature", {"cpu": telemetry["cpu_temperature_c"].maximum()})
@@ -110,9 +119,11 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
 
 
 def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
-    """How a reading fails to cover the run, which lasts from the first to the last sample of any reading; None when it covers it.
+    """How a reading fails to cover the run, which lasts from the first to the last sample of any
+    reading; None when it covers it.
 
-    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s (`observe.sensors.SampleThinner`).
+    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s
+    (`observe.sensors.SampleThinner`).
     """
     if name not in telemetry:
         return None

@@ -19,8 +19,10 @@ from acceptance.session.programs import Programs
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 
 GRANT_CURE = (
-    "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, then `sudo nvidia-ctk cdi generate "
-    "--output=/etc/cdi/nvidia.yaml`) or go without one (STATION=host); where they run on the host itself, NVML has changed its answer "
+    "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, "
+    "then `sudo nvidia-ctk cdi generate "
+    "--output=/etc/cdi/nvidia.yaml`) or go without one (STATION=host); where they run on the host "
+    "itself, NVML has changed its answer "
     "since the run began: `nvidia-smi -L`, and Xid and NVRM lines in `dmesg`, say what happened"
 )
 
@@ -30,7 +32,9 @@ class NotReady(Exception):
 
 
 class NotGranted(Exception):
-    """Where the loads run there are other GPUs than those that are due; the message says which, and the cure."""
+    """Where the loads run there are other GPUs than those that are due; the
+    message says which, and the cure.
+    """
 
 
 def presence_lines(inventory: Inventory) -> str:
@@ -49,10 +53,12 @@ def presence_lines(inventory: Inventory) -> str:
 @pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
 def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML and answers it.
+    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML
+    and answers it.
 
-    Measured: presence only. What the cards can do is measured later, and only if this check passes. A GPU that is missing because of
-    the machine's set-up (driver, device nodes, rights) is no fault of the card: it is not measured, and an error with its cure.
+    Measured: presence only. What the cards can do is measured later, and only if this check passes.
+    A GPU that is missing because of the machine's set-up (driver, device nodes, rights) is no fault
+    of the card: it is not measured, and an error with its cure.
     """
     lines = presence_lines(inventory)
     drivers = {function.address: function.driver for function in inventory.pci}
@@ -97,9 +103,11 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
 def test_ready(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check
 ) -> None:
-    """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the NVLink fabric up, the driver new enough.
+    """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the
+    NVLink fabric up, the driver new enough.
 
-    Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the way is an error with its cure.
+    Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the
+    way is an error with its cure.
     """
     found = obstacles(inventory, due_gpus)
     for remark in remarks(inventory, due_gpus):
@@ -123,8 +131,9 @@ def test_granted(
 ) -> None:
     """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
 
-    Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence, and a container without them would
-    pass every test of GPUs that it does not see. What differs is the station's trouble and no fault of a card, so it is an error.
+    Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence,
+    and a container without them would pass every test of GPUs that it does not see. What differs is
+    the station's trouble and no fault of a card, so it is an error.
     """
     inside = nvml.probe(deadline=programs.deadline)
     seen = {
@@ -138,7 +147,8 @@ def test_granted(
     lost = [
         f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
     ]
-    # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets those alone.
+    # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets
+    # those alone.
     more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
         errors = [
@@ -163,7 +173,8 @@ def test_granted(
 def test_identity(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
 ) -> None:
-    """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have, against the machine file.
+    """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have,
+    against the machine file.
 
     Measured: what card and slot offer. Not measured: the link under load, which is another check.
     """
@@ -189,7 +200,9 @@ def test_identity(
 
 
 def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Check) -> None:
-    """A link can be no better than the lesser of card and slot; what neither shows is not read, and says so."""
+    """A link can be no better than the lesser of card and slot; what neither
+    shows is not read, and says so.
+    """
     slot_speed, slot_width = slot_link(function, device)
     widths = [width for width in (function.max_link_width, slot_width) if width is not None]
     speeds = [speed for speed in (function.max_link_speed_gts, slot_speed) if speed is not None]
@@ -208,10 +221,12 @@ def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Ch
 @pytest.mark.measures("gpu_retirement_pending", unit="count", per="gpu-retired", waivable=False)
 @pytest.mark.measures("gpu_retired_pages", unit="count", per="gpu-retired")
 def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """What each GPU's memory has been through before this run: uncorrected errors since the driver was loaded, remaps, retired pages.
+    """What each GPU's memory has been through before this run: uncorrected errors since the driver
+    was loaded, remaps, retired pages.
 
-    Measured: the driver's counters. What is added during the run is another check. Where a model counts errors from the factory on and
-    this card does not, nothing is known of its memory: an error with its cure.
+    Measured: the driver's counters. What is added during the run is another check. Where a model
+    counts errors from the factory on and this card does not, nothing is known of its memory: an
+    error with its cure.
     """
     devices = {device.pci_address: device for device in inventory.nvml.devices}
     counted = {
@@ -257,9 +272,11 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 @pytest.mark.measures("gpu_sm_count", unit="count", per="gpu")
 @pytest.mark.measures("gpu_memory_total", unit="GiB", per="gpu")
 def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors and memory.
+    """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors
+    and memory.
 
-    Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer multiprocessors than its sheet says.
+    Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer
+    multiprocessors than its sheet says.
     """
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)

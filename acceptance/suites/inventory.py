@@ -1,4 +1,7 @@
-"""What is in the machine, against what its machine file declares. A fact that nothing declares is not due."""
+"""What is in the machine, against what its machine file declares.
+
+A fact that nothing declares is not due.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,8 @@ def test_memory(inventory: Inventory, check: Check) -> None:
 @pytest.mark.measures("dimm_configured_speed", unit="MT/s", per="dimm", fact=True)
 @pytest.mark.measures("dimm_part_number_differs", unit="count", per="dimm", fact=True)
 def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> None:
-    """Each declared memory module: there, of its size, rated and running at its speed, of its part number.
+    """Each declared memory module: there, of its size, rated and running at its speed, of its part
+    number.
 
     Measured: the firmware's tables, read by dmidecode (root only).
     """
@@ -130,9 +134,11 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
 
 
 def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
-    """The disks of each declaration, in its order: no disk stands for two, and none gets more than it declares.
+    """The disks of each declaration, in its order: no disk stands for two, and none gets more than
+    it declares.
 
-    Declarations with a serial choose first, then the larger: what is left to the others still suits them.
+    Declarations with a serial choose first, then the larger: what is left to the others still suits
+    them.
     """
     free = list(disks)
     found: list[list[Disk]] = [[] for _ in declared]
@@ -151,7 +157,8 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
-    Measured: what the kernel lists, each disk counted for one declaration. Disks beyond those declared are no fault.
+    Measured: what the kernel lists, each disk counted for one declaration. Disks beyond those
+    declared are no fault.
     """
     declared = machine.disk if machine else ()
     there = (
@@ -214,6 +221,8 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
         if text is not None:
             differs = {} if found is None else {"system": float(not same_text(text, found))}
             why = {
-                "system": f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"
+                "system": (
+                    f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"
+                )
             }
             check(f"{name}_differs", differs, skipped=why, notes={"system": f"found {found}"})

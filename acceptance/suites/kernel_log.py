@@ -1,6 +1,7 @@
 """What the kernel itself has to say of the hardware: before the run, and during it.
 
-The supervisor follows the log as well and ties each event to the check that was running; these checks read it independently.
+The supervisor follows the log as well and ties each event to the check that was running; these
+checks read it independently.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ class LogLost(Exception):
 
 
 def records(root: Path) -> list[kmsg.KmsgRecord]:
-    """Every message that the kernel still holds; the check is skipped, with the cure, where they may not be read."""
+    """Every message that the kernel still holds; the check is skipped, with the cure, where they
+    may not be read.
+    """
     try:
         with kmsg.Kmsg(root, since="boot") as log:
             found: list[kmsg.KmsgRecord] = []
@@ -32,7 +35,9 @@ def records(root: Path) -> list[kmsg.KmsgRecord]:
 
 
 def faults(records: list[kmsg.KmsgRecord]) -> list[str]:
-    """One line for each event that proves a fault of the hardware, storms of corrected errors included."""
+    """One line for each event that proves a fault of the hardware, storms of
+    corrected errors included.
+    """
     events = kernel_log.events_of(kmsg.as_lines(records))
     return [*kernel_log.storms(events), *_harmful(events)]
 
@@ -51,7 +56,8 @@ def _harmful(events: tuple[KernelEvent, ...]) -> list[str]:
 def test_since_boot(root: Path, check: Check) -> None:
     """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and their kin.
 
-    Measured: the messages that the kernel still holds. Older ones that were overwritten are not seen, and the note says from when.
+    Measured: the messages that the kernel still holds. Older ones that were overwritten are not
+    seen, and the note says from when.
     """
     found = records(root)
     seen = faults(found)
@@ -73,14 +79,16 @@ def test_since_boot(root: Path, check: Check) -> None:
 def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> None:
     """Hardware faults that the kernel logged while this run loaded the machine.
 
-    Measured: every message since the run began; when some were overwritten the check proves nothing, and says so.
+    Measured: every message since the run began; when some were overwritten the check proves
+    nothing, and says so.
     """
     found = records(root)
     if kernel_log_after is None:
         pytest.skip("the kernel log could not be read when the run began")
     if found and found[0].sequence > kernel_log_after + 1:
         raise LogLost(
-            "the kernel overwrote messages of this run: enlarge its buffer with the boot option log_buf_len=4M"
+            "the kernel overwrote messages of this run: enlarge its buffer with the boot "
+            "option log_buf_len=4M"
         )
     seen = faults([record for record in found if record.sequence > kernel_log_after])
     check(

@@ -1,4 +1,6 @@
-"""The ways between GPUs, host and each other: what the driver says of them, and what goes over them."""
+"""The ways between GPUs, host and each other: what the driver says of them, and
+what goes over them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ PEER_ACCESS_UNKNOWN = (
 def test_paths(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
 ) -> None:
-    """The way from each GPU to each other: NVLinks or the common part of their PCIe ways, and whether peer access is offered.
+    """The way from each GPU to each other: NVLinks or the common part of their PCIe ways, and
+    whether peer access is offered.
 
     Measured: what NVML answers. That data arrives whole and how fast is another check.
     """
@@ -88,7 +91,8 @@ def _declared_paths(machine: Machine | None) -> dict[str, str]:
 def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """How many NVLinks of each GPU are up, and the speed of the slowest of them in one direction.
 
-    Measured: what NVML tells of each link. A bridge of which no link is up looks like no bridge, unless the machine file declares it.
+    Measured: what NVML tells of each link. A bridge of which no link is up looks like no bridge,
+    unless the machine file declares it.
     """
     gpu_links.measure(inventory.nvml.devices, due_gpus, check)
 
@@ -99,7 +103,9 @@ def _take(
     figures: Mapping[str, Mapping[str, float]],
     component: str = ALL_GPUS,
 ) -> None:
-    """Journal the figures of a run by measurement and component; or, in their place, the fault that the run itself proves."""
+    """Journal the figures of a run by measurement and component; or, in their place, the fault
+    that the run itself proves.
+    """
     failed = output.outcome == "fail"
     check(
         "copy_faults",
@@ -120,7 +126,10 @@ def _take(
 
 
 def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
-    """The tool's own readings by measurement. Raises ToolError for one that it did not give, as for a testcase that it waived."""
+    """The tool's own readings by measurement.
+
+    Raises ToolError for one that it did not give, as for a testcase that it waived.
+    """
     if output.outcome == "fail":
         return {name: {} for name in names}
     given = {reading.name: reading.values for reading in output.readings}
@@ -145,11 +154,12 @@ def test_host_copies(
     machine: Machine | None,
     check: Check,
 ) -> None:
-    """Copies between pinned host memory and each GPU, each GPU by itself, in both directions and in both at once (nvbandwidth).
+    """Copies between pinned host memory and each GPU, each GPU by itself, in both directions and in
+    both at once (nvbandwidth).
 
-    Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes; the last copy of each sample is
-    compared with its pattern. Each way is also held against the other GPUs of that model on such a link. Not measured: pageable
-    memory, and all GPUs at once.
+    Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes;
+    the last copy of each sample is compared with its pattern. Each way is also held against the
+    other GPUs of that model on such a link. Not measured: pageable memory, and all GPUs at once.
     """
     output = nvbandwidth(*HOST_COPIES.values())
     found = _readings(output, HOST_COPIES)
@@ -167,9 +177,11 @@ def test_host_copies(
 @pytest.mark.measures("copy_local", unit="GB/s", per="gpu")
 @pytest.mark.measures("latency_host_device", unit="ns", per="gpu")
 def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
-    """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory (nvbandwidth).
+    """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory
+    (nvbandwidth).
 
-    Measured: bytes copied, counted once though each is read and written; buffers of 512 MiB leave every L2 cache.
+    Measured: bytes copied, counted once though each is read and written; buffers of 512 MiB leave
+    every L2 cache.
     """
     output = nvbandwidth(*ALONE.values())
     _take(output, check, _readings(output, ALONE))
@@ -181,9 +193,11 @@ def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> N
 @pytest.mark.measures("copy_d2d_read", unit="GB/s", per="gpu-peers")
 @pytest.mark.measures("copy_d2d_write", unit="GB/s", per="gpu-peers")
 def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
-    """Copies between GPUs that have peer access, pair by pair and way by way, every one verified (nvbandwidth).
+    """Copies between GPUs that have peer access, pair by pair and way by way, every one verified
+    (nvbandwidth).
 
-    Measured: reads and writes by the copy engine of the first GPU of the pair. Data that arrives changed fails the check.
+    Measured: reads and writes by the copy engine of the first GPU of the pair. Data that arrives
+    changed fails the check.
     """
     output = nvbandwidth(*PEER_COPIES.values())
     _take(output, check, _readings(output, PEER_COPIES))
@@ -198,8 +212,8 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
 def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) -> None:
     """The CUDA sample bandwidthTest on each GPU, as builders run it.
 
-    Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the device-to-device figure is recorded and not judged.
-    Not measured: whether the data arrived.
+    Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the
+    device-to-device figure is recorded and not judged. Not measured: whether the data arrived.
     """
     names = {
         name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")
@@ -216,10 +230,11 @@ def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) 
 @pytest.mark.measures("p2p_staged", unit="GB/s", per="gpu-pair")
 @pytest.mark.measures("p2p_latency", unit="us", per="gpu-pair")
 def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
-    """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, held against the same pair with it off.
+    """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, held against the
+    same pair with it off.
 
-    Measured: copies of 160 MB in one direction, and the latency of a write. The sample copies zeros and checks nothing: whether data
-    arrives whole is shown by the peer copies of nvbandwidth.
+    Measured: copies of 160 MB in one direction, and the latency of a write. The sample copies zeros
+    and checks nothing: whether data arrives whole is shown by the peer copies of nvbandwidth.
     """
     gain = {} if p2p_run.outcome == "fail" else p2p_bandwidth.gain(p2p_run)
     names = {"p2p_write": "p2p_on", "p2p_staged": "p2p_off", "p2p_latency": "p2p_latency_on"}

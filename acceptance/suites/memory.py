@@ -24,10 +24,11 @@ def test_bandwidth(
     check: Check,
     record_miscompares: Callable[[LoadFailed, str, str], None],
 ) -> None:
-    """Copy and triad over arrays several times the caches, all cores at once, the result read back and compared.
+    """Copy and triad over arrays several times the caches, all cores at once, the result read back
+    and compared.
 
-    Measured: bytes that the program moves (copy two arrays, triad three) over wall time. Not measured: the lines a processor fetches
-    before it overwrites them.
+    Measured: bytes that the program moves (copy two arrays, triad three) over wall time. Not
+    measured: the lines a processor fetches before it overwrites them.
     """
     try:
         output = memory_bandwidth()
@@ -58,9 +59,11 @@ def test_bandwidth(
 @pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
 @pytest.mark.measures("memory_tested", unit="GiB", per="memory")
 def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
-    """A declared share of the free RAM filled with patterns, moved about, and compared, by stressapptest.
+    """A declared share of the free RAM filled with patterns, moved about, and compared, by
+    stressapptest.
 
-    Measured: blocks that came back changed, and how much RAM was filled. Not measured: the RAM that the system itself occupies.
+    Measured: blocks that came back changed, and how much RAM was filled. Not measured: the RAM that
+    the system itself occupies.
     """
     failed = stressapptest_run.outcome == "fail"
     errors = {"memory": host_tools.memory_errors(stressapptest_run)}

@@ -13,7 +13,9 @@ from acceptance.session.programs import Programs
 
 
 class ReportsUnread(Exception):
-    """smartctl did not answer for a disk, or cannot be understood: that is no known lack of a report, so no waiver of one covers it."""
+    """smartctl did not answer for a disk, or cannot be understood: that is no known lack of a
+    report, so no waiver of one covers it.
+    """
 
 
 @pytest.mark.session("host-before")
@@ -21,10 +23,11 @@ class ReportsUnread(Exception):
 @pytest.mark.measures("disk_faults", unit="count", per="disk")
 @pytest.mark.measures("disk_wear", unit="ratio", per="disk-nvme")
 def test_smart_health(inventory: Inventory, programs: Programs, check: Check) -> None:
-    """The SMART report of every disk: overall health, critical warnings, media errors, spare; of NVMe disks how far they are worn.
+    """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
+    NVMe disks how far they are worn.
 
-    Measured: faults that the drive itself reports, and the share of its rated life that it says is used. Not measured: its speed, and
-    faults that it hides.
+    Measured: faults that the drive itself reports, and the share of its rated life that it says is
+    used. Not measured: its speed, and faults that it hides.
     """
     readings: dict[str, float] = {}
     worn: dict[str, float] = {}

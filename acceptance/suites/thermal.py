@@ -1,4 +1,6 @@
-"""Whether the machine comes to rest under full load: heat, clocks and links of the GPUs while all of it burned."""
+"""Whether the machine comes to rest under full load: heat, clocks and links of the GPUs while
+all of it burned.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,22 @@ COUNTERS = {
     "burn_errors_new": ("pcie_replays",),
     "burn_nvlink_errors_new": ("nvlink_replays", "nvlink_crc_errors", "nvlink_recoveries"),
 }
-NOTABLE_KEPT = 0.97  # a clock that lost more than this, or a card so much hotter than its equals, is told its likely causes
+# a clock that lost more than this, or a card so much hotter than its equals, is told its likely
+# causes
+NOTABLE_KEPT = 0.97
 NOTABLE_C = 5.0
 WHEN = ("before", "within", "after")
 _HOTTER = (
-    "likely: the slot between two others, where air is warm; its fan or the fan in front of it; dust; paste or pads; a card of another "
+    "likely: the slot between two others, where air is warm; its fan or the fan in front of it; "
+    "dust; paste or pads; a card of another "
     "maker that takes more power"
 )
 
 
 class HeatUnknown(Exception):
-    """What a GPU did under load is not known, so nothing is proved of its cooling; the message says why, GPU by GPU."""
+    """What a GPU did under load is not known, so nothing is proved of its cooling; the message
+    says why, GPU by GPU.
+    """
 
 
 @pytest.mark.session("host-after")
@@ -58,16 +65,19 @@ def test_steady(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """How each GPU's heat and clocks came to rest while the whole machine burned, beside its equals, and what its link counted meanwhile.
+    """How each GPU's heat and clocks came to rest while the whole machine burned, beside its
+    equals, and what its link counted meanwhile.
 
-    Measured: seconds until each format's turn is within 2 degC of its last, the clock of each format in the last lap against that in the
-    first, the last lap's temperature against its equals', errors of its links that came in the burn. A burn that ended in an error, a power
-    that was not measured, and the clock of an idle card prove nothing. Not measured: other seasons.
+    Measured: seconds until each format's turn is within 2 degC of its last, the clock of each
+    format in the last lap against that in the first, the last lap's temperature against its
+    equals', errors of its links that came in the burn. A burn that ended in an error, a power that
+    was not measured, and the clock of an idle card prove nothing. Not measured: other seasons.
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
         raise HeatUnknown(
-            f"{BURN} did not come to its end in this run, so nothing is known of heat under full load"
+            f"{BURN} did not come to its end in this run, so nothing is known of heat under "
+            "full load"
         )
     if load_outcomes[BURN] not in ("pass", "fail"):
         ended = (
@@ -80,7 +90,8 @@ def test_steady(
         history = gpu_history.get(gpu.name)
         if history is None:
             troubles.append(
-                f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch did not run"
+                f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch "
+                "did not run"
             )
             continue
         if trouble := power_trouble(history, [span]) or idle_clock(
@@ -168,7 +179,9 @@ def _errors(
     check: Check,
     troubles: list[str],
 ) -> None:
-    """Judges what the links counted within the burn, and tells what they counted before and after."""
+    """Judges what the links counted within the burn, and tells what they
+    counted before and after.
+    """
     for measurement, counters in COUNTERS.items():
         due = {one.component for one in check.due(measurement)}
         grown: dict[str, float] = {}

@@ -53,10 +53,12 @@ def test_burn(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """All GPUs, processors and RAM under full load at the same time, every result of every product verified.
+    """All GPUs, processors and RAM under full load at the same time, every result of every product
+    verified.
 
-    Measured: wrong results and what they look like, the rate with every result verified, what is left of it at the end, results of equal
-    GPUs against each other, copies over the links meanwhile, stress-ng and stressapptest beside it. Not measured: disks and network.
+    Measured: wrong results and what they look like, the rate with every result verified, what is
+    left of it at the end, results of equal GPUs against each other, copies over the links
+    meanwhile, stress-ng and stressapptest beside it. Not measured: disks and network.
     """
     found = together()
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
@@ -84,7 +86,9 @@ def _products(
     serials: Mapping[str, str | None],
     check: Check,
 ) -> None:
-    """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of the rate at the end."""
+    """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of
+    the rate at the end.
+    """
     for dtype in DTYPES:
         counts, notes = count_readings(loads, f"burn_{dtype}_miscompares", gpu_heat)
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)

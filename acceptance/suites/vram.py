@@ -15,7 +15,8 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 
 
 @pytest.mark.session("load")
-# One round of all patterns is made however short the time: on large memory at a low rate it takes longer.
+# One round of all patterns is made however short the time: on large memory at a low rate it takes
+# longer.
 @pytest.mark.costs(15.0, load="vram", slack=300.0, loads_gpus=True)
 @pytest.mark.measures("vram_miscompares", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("vram_tested", unit="ratio", per="gpu")
@@ -30,8 +31,9 @@ def test_patterns(
 ) -> None:
     """Patterns over the memory of all GPUs at once, every word read back and compared.
 
-    Measured: words that came back wrong, how much of the memory was tested, and the rate of the passes beside that of a copy in the same
-    run. Not measured: the part that driver and library keep for themselves, and memory under the heat of products, which the burn fills.
+    Measured: words that came back wrong, how much of the memory was tested, and the rate of the
+    passes beside that of a copy in the same run. Not measured: the part that driver and library
+    keep for themselves, and memory under the heat of products, which the burn fills.
     """
     loads = vram_run()
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}

@@ -1,4 +1,6 @@
-"""What the supervisor saw of the GPUs while they were loaded: clocks held back, heat, links, counters of errors."""
+"""What the supervisor saw of the GPUs while they were loaded: clocks held back, heat, links,
+counters of errors.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ LONGEST_GAP_S = 2.0  # ten samples in a row that were not taken
 SLOWEST_S = 0.2  # five samples a second
 JITTER = 1.1
 SLOWEST_STEP_S = 0.4  # of 95 in 100: one sample missed, now and then
-# NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's own sum of the time where it keeps one.
+# NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's
+# own sum of the time where it keeps one.
 REASONS = {
     "gpu_hw_slowdown": (clock_reasons.HW_SLOWDOWN, None),
     "gpu_hw_thermal_slowdown": (clock_reasons.HW_THERMAL, "hw_thermal_s"),
@@ -31,7 +34,8 @@ REASONS = {
     "gpu_power_brake": (clock_reasons.POWER_BRAKE, "power_brake_s"),
     "gpu_power_cap": (clock_reasons.POWER_CAP, "power_cap_s"),
 }
-# The first of each must be there wherever the measurement is due; a driver that does not tell another of them has none of it to count.
+# The first of each must be there wherever the measurement is due; a driver that does not tell
+# another of them has none of it to count.
 COUNTERS = {
     "gpu_ecc_uncorrected_new": ("ecc_uncorrected",),
     "gpu_ecc_corrected_new": ("ecc_corrected",),
@@ -61,7 +65,8 @@ def watched(
     missing = [gpu.name for gpu in due_gpus if gpu.name not in gpu_history]
     if missing:
         raise WatchLost(
-            f"{', '.join(missing)}: no telemetry was recorded: journal.jsonl says why the watch did not run"
+            f"{', '.join(missing)}: no telemetry was recorded: journal.jsonl says why the "
+            "watch did not run"
         )
     return {gpu: gpu_history[gpu.name] for gpu in due_gpus}
 
@@ -74,7 +79,10 @@ def _each(
     reduce: Callable[[GpuHistory, str], float],
     troubles: list[str],
 ) -> dict[str, float]:
-    """A figure of each GPU that owes the measurement and offers the reading. What cannot be told goes to `troubles`: the others stay."""
+    """A figure of each GPU that owes the measurement and offers the reading.
+
+    What cannot be told goes to `troubles`: the others stay.
+    """
     due = {one.component for one in check.due(measurement)}
     found = {}
     for gpu, history in watched.items():
@@ -87,7 +95,9 @@ def _each(
 
 
 def _unread_reasons(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
-    """Why a reading was not measured, of each GPU that does not offer it: its driver does not tell it, or nothing that can be meant."""
+    """Why a reading was not measured, of each GPU that does not offer it: its driver does not
+    tell it, or nothing that can be meant.
+    """
     return {
         gpu.name: f"{reading}: {history.outside[reading]}" if reading in history.outside else why
         for gpu, history in watched.items()
@@ -120,9 +130,10 @@ def _serials(watched: Mapping[Gpu, GpuHistory]) -> dict[str, str | None]:
 def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
     """Every GPU was watched through every load, five times a second.
 
-    Measured: the usual time between two samples, and the longest time without one while loads ran; one step in twenty may be longer than
-    0.4 s. A gap is the watch's own trouble and not the card's: it is an error. So is a reading that was there and is gone: only what
-    was absent from the start is not offered.
+    Measured: the usual time between two samples, and the longest time without one while loads ran;
+    one step in twenty may be longer than 0.4 s. A gap is the watch's own trouble and not the
+    card's: it is an error. So is a reading that was there and is gone: only what was absent from
+    the start is not offered.
     """
     if not load_spans:
         raise WatchLost(
@@ -180,8 +191,9 @@ def test_throttling(
 ) -> None:
     """For how long each GPU's clocks were held back during the run, by reason, and in which checks.
 
-    Measured: each bit of NVML's clock event reasons by itself, in samples, and the driver's own sums of the time where it keeps them,
-    which also see what falls between two samples; the larger counts. Software power capping is normal under load: it is recorded.
+    Measured: each bit of NVML's clock event reasons by itself, in samples, and the driver's own
+    sums of the time where it keeps them, which also see what falls between two samples; the larger
+    counts. Software power capping is normal under load: it is recorded.
     """
     troubles: list[str] = []
     for measurement, (flag, counter) in REASONS.items():
@@ -227,11 +239,13 @@ def test_settings(
     say: Callable[[str], None],
     check: Check,
 ) -> None:
-    """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG, clocks that are held.
+    """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG,
+    clocks that are held.
 
-    Measured: the settings that NVML tells once a second, and the reasons clocks-setting and display-clocks while the GPU was in use.
-    What was so from the start is a note; what changed in the middle leaves the run unjudged, because its figures belong to two machines.
-    Not measured: what cannot be read back, as clocks locked above those that the loads reach.
+    Measured: the settings that NVML tells once a second, and the reasons clocks-setting and
+    display-clocks while the GPU was in use. What was so from the start is a note; what changed in
+    the middle leaves the run unjudged, because its figures belong to two machines. Not measured:
+    what cannot be read back, as clocks locked above those that the loads reach.
     """
     changed = {
         gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()
@@ -245,7 +259,10 @@ def test_settings(
         serials=_serials(watched),
     )
     texts = [sentence for found in changed.values() for sentence in found]
-    cure = "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and run again"
+    cure = (
+        "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and "
+        "run again"
+    )
     _conclude([f"{'; '.join(texts)}: {cure}"] if texts else [])
 
 
@@ -260,9 +277,10 @@ def test_heat(
 ) -> None:
     """How near each GPU came to its thermal limit, its highest temperatures, and its highest power.
 
-    Measured: the smallest margin (T.Limit) that NVML told, or the temperature against the card's own limit where it tells no margin; the
-    hottest sample of GPU and memory; the highest power sample. A power that stood still under load, or disagrees with the card's energy
-    counter, was not measured. Not measured: how the temperature would go on in a longer run.
+    Measured: the smallest margin (T.Limit) that NVML told, or the temperature against the card's
+    own limit where it tells no margin; the hottest sample of GPU and memory; the highest power
+    sample. A power that stood still under load, or disagrees with the card's energy counter, was
+    not measured. Not measured: how the temperature would go on in a longer run.
     """
     no_power = {
         gpu.name: trouble
@@ -305,10 +323,11 @@ def test_heat(
 @pytest.mark.measures("gpu_link_gen", unit="count", per="gpu")
 @pytest.mark.measures("gpu_link_width", unit="count", per="gpu")
 def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
-    """Each GPU's PCIe generation and width while it was in full use, against the lesser of what card and slot can do.
+    """Each GPU's PCIe generation and width while it was in full use, against the lesser of what
+    card and slot can do.
 
-    Measured: the smallest of all samples under load, two seconds after the load began: an idle card slows its link down, and that is no
-    fault. Not measured: bandwidth, which is another check.
+    Measured: the smallest of all samples under load, two seconds after the load began: an idle card
+    slows its link down, and that is no fault. Not measured: bandwidth, which is another check.
     """
     troubles: list[str] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
@@ -333,8 +352,9 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
 def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
 
-    Measured: the growth of the driver's counters from the first sample to the last, and remaps or page retirements that became pending
-    or failed meanwhile. What had been counted before the run is another check.
+    Measured: the growth of the driver's counters from the first sample to the last, and remaps or
+    page retirements that became pending or failed meanwhile. What had been counted before the run
+    is another check.
     """
     troubles: list[str] = []
     for measurement, names in COUNTERS.items():
@@ -352,9 +372,11 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
 @pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
 @pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
 def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
-    """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in one direction.
+    """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in
+    one direction.
 
-    Measured: what NVML tells of each link when it is asked again. A link that went down under load and came back is in the counters.
+    Measured: what NVML tells of each link when it is asked again. A link that went down under load
+    and came back is in the counters.
     """
     now = nvml.probe(deadline=programs.deadline)
     gpu_links.measure(now.devices, due_gpus, check)

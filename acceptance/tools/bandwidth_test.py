@@ -1,12 +1,16 @@
-"""bandwidthTest: copies between host and GPU and inside the GPU (NVIDIA's samples of CUDA 3 to 12.8; later ones have no such program).
+"""bandwidthTest: copies between host and GPU and inside the GPU (NVIDIA's samples of CUDA 3 to
+12.8; later ones have no such program).
 
-It looks at no data: `Result = PASS` means that it ran. Without `--device` it measures GPU 0 alone; a GPU number that does not exist it
-replaces by 0; with `--device=all` it prints the *sum* of the GPUs, measured one after the other. Device to device counts each byte as
-read and as written, and its 32 MB lie in the L2 cache of Ada and newer GPUs, where the rate says nothing about the memory. Versions that
-print MB/s compute them with 2^20 bytes: they are taken as 10^6 here, as printed, so what they measured is up to 4.9 % better.
+It looks at no data: `Result = PASS` means that it ran. Without `--device` it measures GPU 0 alone;
+a GPU number that does not exist it replaces by 0; with `--device=all` it prints the *sum* of the
+GPUs, measured one after the other. Device to device counts each byte as read and as written, and
+its 32 MB lie in the L2 cache of Ada and newer GPUs, where the rate says nothing about the memory.
+Versions that print MB/s compute them with 2^20 bytes: they are taken as 10^6 here, as printed, so
+what they measured is up to 4.9 % better.
 
-Readings, GB/s, component `gpu0` of `Device 0`, or `machine` for a sum: `bandwidth_test_h2d`, `bandwidth_test_d2h`, `bandwidth_test_d2d`,
-at the largest size of the table; with `_pageable` for pageable and `_wc` for write-combined host memory.
+Readings, GB/s, component `gpu0` of `Device 0`, or `machine` for a sum: `bandwidth_test_h2d`,
+`bandwidth_test_d2h`, `bandwidth_test_d2d`, at the largest size of the table; with `_pageable` for
+pageable and `_wc` for write-combined host memory.
 """
 
 from __future__ import annotations
@@ -20,15 +24,18 @@ from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
-# What its megabyte is, is a matter of the version; the unit that the text states is taken at its word.
+# What its megabyte is, is a matter of the version; the unit that the text states is taken at its
+# word.
 _PER_GB = {"GB": 1.0, "MB": 1000.0}
-# The last size of shmoo mode is the first one past this, in bytes: 64e6, and 2**26 in the versions that print MB/s.
+# The last size of shmoo mode is the first one past this, in bytes: 64e6, and 2**26 in the versions
+# that print MB/s.
 _SHMOO_END = {"GB": 64_000_000, "MB": 1 << 26}
 
 
 @dataclass(slots=True)
 class CopyTable:
-    """`kind` is h2d, d2h or d2d; `pageable` None until the text says; `rates` are in `unit`/s by size in bytes.
+    """`kind` is h2d, d2h or d2d; `pageable` None until the text says; `rates` are in `unit`/s by
+    size in bytes.
 
     `csv`: it came as lines of `--csv`, which name no host memory for d2d.
     """
@@ -57,7 +64,8 @@ class CopyTable:
     def worthless(self, mode: str | None, old: bool) -> str | None:
         """Why the table proves nothing, or None.
 
-        `mode` is Quick, Shmoo or Range, None where the text does not say. `old`: a version that names the host memory in the title.
+        `mode` is Quick, Shmoo or Range, None where the text does not say. `old`: a version that
+        names the host memory in the title.
         """
         title = self.name.removeprefix("bandwidth_test_")
         if self.unit is None or not self.rates:
@@ -82,7 +90,8 @@ _MODE = re.compile(r"(?P<mode>Quick|Shmoo|Range) Mode")
 _KINDS = {"Host to Device": "h2d", "Device to Host": "d2h", "Device to Device": "d2d"}
 _TITLE_START = re.compile(r"(?:Host|Device) to (?:Host|Device) Bandwidth")
 _TITLE = re.compile(
-    r"(?P<kind>Host to Device|Device to Host|Device to Device) Bandwidth, (?P<devices>\d{1,4}) Device\(s\)"
+    r"(?P<kind>Host to Device|Device to Host|Device to Device) Bandwidth, (?P<devices>\d{1,4}) "
+    r"Device\(s\)"
     r"(?:, (?P<memory>Paged|Pinned) memory(?P<combined>, Write-Combined Memory Enabled)?)?"
 )
 _MEMORY = re.compile(r"(?P<memory>PINNED|PAGEABLE) Memory Transfers")
@@ -99,12 +108,16 @@ _CSV = re.compile(
 _RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
 _RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
 _REFUSED = re.compile(
-    r"Invalid (?:memory )?mode - |Illegal argument - |Must specify an? |Not enough memory ava|Invalid GPU number \d"
+    r"Invalid (?:memory )?mode - |Illegal argument - |Must specify an? |Not enough memory "
+    r"ava|Invalid GPU number \d"
 )
 
 
 def argv(binary: str, *, device: int) -> tuple[str, ...]:
-    """The command line for one GPU: pinned memory, one size, three directions. Raises ValueError for a negative number."""
+    """The command line for one GPU: pinned memory, one size, three directions.
+
+    Raises ValueError for a negative number.
+    """
     if device < 0:
         raise ValueError(f"bandwidthTest needs the number of a GPU, not {device}")
     return (
@@ -157,7 +170,10 @@ def _title(run: _Run, line: str, text: str) -> None:
 
 
 def _in_table(run: _Run, line: str, text: str) -> None:
-    """A line under a title: memory, header or row. Where one of them stands without its title, a line is lost."""
+    """A line under a title: memory, header or row.
+
+    Where one of them stands without its title, a line is lost.
+    """
     table = run.tables[-1] if run.tables else None
     combined = text.startswith(_COMBINED)
     if memory := _MEMORY.fullmatch(text):
@@ -247,14 +263,20 @@ def _worthless(run: _Run) -> str | None:
         if why is not None:
             return why
         if table.devices != len(run.devices):
-            return f"a table is of {table.devices} devices and {len(run.devices)} are named: the text is cut"
+            return (
+                f"a table is of {table.devices} devices and {len(run.devices)} are named: the "
+                "text is cut"
+            )
         if table.rates.keys() != run.tables[0].rates.keys():
             return "the tables have different sizes: the text is cut"
     return None
 
 
 def _runs(lines: Sequence[str]) -> list[Sequence[str]]:
-    """The lines of each run, from its first line on. What stands before the first is a run that lost that line, if it has a table."""
+    """The lines of each run, from its first line on.
+
+    What stands before the first is a run that lost that line, if it has a table.
+    """
     starts = [index for index, line in enumerate(lines) if _START.search(line)]
     words = [" ".join(line.split()) for line in lines[: starts[0] if starts else None]]
     if not starts or any(_TITLE_START.match(text) or _CSV_START.match(text) for text in words):
@@ -265,8 +287,9 @@ def _runs(lines: Sequence[str]) -> list[Sequence[str]]:
 def parse(text: str) -> ToolOutput:
     """Read bandwidthTest's text, tables or `--csv`, one run or several of different GPUs or memory.
 
-    *pass* needs the result, the GPU's name and whole tables of every run. A CUDA error is an *error* with cause and cure; only a code
-    that itself proves a fault (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
+    *pass* needs the result, the GPU's name and whole tables of every run. A CUDA error is an
+    *error* with cause and cure; only a code that itself proves a fault (uncorrectable ECC) is a
+    *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)
     trouble = cuda_error.find_code(lines)

@@ -1,11 +1,14 @@
 """A `cpuburn` program, driven when the machine file asks for one: two families share the name.
 
-The classic programs (burnP5, burnP6, burnK6, burnK7, burnBX, burnMMX; Robert Redelmeier's cpuburn 1.4) load one CPU each, print
-nothing, run until they are stopped and check their own arithmetic: exit code 254 is an integer or memory error, 255 one of the floating
-point or MMX unit (README of cpuburn 1.4a). Anything else called cpuburn (patrickmn/cpuburn in Go: `-n` is the number of cores) loads all
-CPUs and checks nothing: it heats the machine for the checks that look at temperature and throttling.
+The classic programs (burnP5, burnP6, burnK6, burnK7, burnBX, burnMMX; Robert Redelmeier's cpuburn
+1.4) load one CPU each, print nothing, run until they are stopped and check their own arithmetic:
+exit code 254 is an integer or memory error, 255 one of the floating point or MMX unit (README of
+cpuburn 1.4a). Anything else called cpuburn (patrickmn/cpuburn in Go: `-n` is the number of cores)
+loads all CPUs and checks nothing: it heats the machine for the checks that look at temperature and
+throttling.
 
-There is no text to parse; how it ended is all there is. Reading: `cpuburn_time`, s, component `cpu`.
+There is no text to parse; how it ended is all there is. Reading: `cpuburn_time`, s, component
+`cpu`.
 """
 
 from __future__ import annotations
@@ -27,9 +30,12 @@ def is_classic(binary: str) -> bool:
 
 
 def argv(binary: str, *, threads: int | None = None) -> tuple[str, ...]:
-    """The command line of one process. `threads` None leaves the number to the program: all CPUs, or one for a classic program.
+    """The command line of one process.
 
-    Raises ValueError for a classic program and more than one thread: start one process for each CPU instead.
+    `threads` None leaves the number to the program: all CPUs, or one for a classic program.
+
+    Raises ValueError for a classic program and more than one thread: start one process for each CPU
+    instead.
     """
     if threads is None or (threads == 1 and is_classic(binary)):
         return (binary,)
@@ -41,10 +47,13 @@ def argv(binary: str, *, threads: int | None = None) -> tuple[str, ...]:
 
 
 def judge(binary: str, *, returncode: int, timed_out: bool, seconds: float) -> ToolOutput:
-    """What a run is worth that was to last until its deadline. `returncode` is negative for a signal, as in the standard library.
+    """What a run is worth that was to last until its deadline.
 
-    Still running at the deadline is a *pass*, which says for all but the classic programs only that the CPUs were loaded. Ending earlier
-    is a *fail* when the exit says that an error was found, else an *error*: the load did not last.
+    `returncode` is negative for a signal, as in the standard library.
+
+    Still running at the deadline is a *pass*, which says for all but the classic programs only that
+    the CPUs were loaded. Ending earlier is a *fail* when the exit says that an error was found,
+    else an *error*: the load did not last.
     """
     name = PurePath(binary).name
     if timed_out:

@@ -1,7 +1,8 @@
-"""What CUDA, NVML and the shell say in words when a tool could not do its work, and what to do about it.
+"""What CUDA, NVML and the shell say in words when a tool could not do its work, and what to do
+about it.
 
-nvbandwidth and p2pBandwidthLatencyTest print the driver's names and sentences; programs that print numbers are told by `find_code`, which
-has the causes that both know.
+nvbandwidth and p2pBandwidthLatencyTest print the driver's names and sentences; programs that print
+numbers are told by `find_code`, which has the causes that both know.
 """
 
 from __future__ import annotations
@@ -36,8 +37,14 @@ class ErrorCause:
 
 
 _NO_DEVICE_CAUSE = ErrorCause(
-    "CUDA sees no GPU, because of permissions, missing device nodes, a driver that is not loaded or CUDA_VISIBLE_DEVICES",
-    "run nvidia-smi, look at the access rights of /dev/nvidia* (try as root), in a container at the GPU grant, unset CUDA_VISIBLE_DEVICES",
+    (
+        "CUDA sees no GPU, because of permissions, missing device nodes, a driver that is not "
+        "loaded or CUDA_VISIBLE_DEVICES"
+    ),
+    (
+        "run nvidia-smi, look at the access rights of /dev/nvidia* (try as root), in a container "
+        "at the GPU grant, unset CUDA_VISIBLE_DEVICES"
+    ),
 )
 _UNKNOWN_CAUSE = ErrorCause(
     "the driver gives no reason",
@@ -65,7 +72,10 @@ CAUSES: Mapping[int, ErrorCause] = {
     ),
     3: ErrorCause(
         "the driver could not be initialised",
-        "look for the modules nvidia and nvidia_uvm, for /dev/nvidia-uvm, and in MIG mode for an instance",
+        (
+            "look for the modules nvidia and nvidia_uvm, for /dev/nvidia-uvm, and in MIG mode "
+            "for an instance"
+        ),
     ),
     10: _ORDINAL_CAUSE,
     30: _UNKNOWN_CAUSE,
@@ -101,7 +111,10 @@ CAUSES: Mapping[int, ErrorCause] = {
     ),
     304: ErrorCause(
         "a call to the operating system failed",
-        "look for /dev/nvidia-uvm and /dev/nvidia-caps in the container and at the limit of locked memory",
+        (
+            "look for /dev/nvidia-uvm and /dev/nvidia-caps in the container and at the limit of "
+            "locked memory"
+        ),
     ),
     700: _ADDRESS_CAUSE,
     702: ErrorCause(
@@ -115,15 +128,24 @@ CAUSES: Mapping[int, ErrorCause] = {
         "this system does not support the operation", "look at what the program asked for"
     ),
     NOT_READY: ErrorCause(
-        "the NVSwitch fabric is not initialised: the fabric manager is not started or this VM's partition is not active",
-        "start nvidia-fabricmanager in the driver's own version and read its log, or activate the partition on the host",
+        (
+            "the NVSwitch fabric is not initialised: the fabric manager is not started or this "
+            "VM's partition is not active"
+        ),
+        (
+            "start nvidia-fabricmanager in the driver's own version and read its log, or "
+            "activate the partition on the host"
+        ),
     ),
     803: ErrorCause(
         "the kernel module and the user-space library of the driver are of different versions",
         "reboot, or unload and load the nvidia modules",
     ),
     804: ErrorCause(
-        "a forward-compatibility package (cuda-compat) was found, which works with data-centre GPUs and certain drivers only",
+        (
+            "a forward-compatibility package (cuda-compat) was found, which works with "
+            "data-centre GPUs and certain drivers only"
+        ),
         "take cuda-compat out of LD_LIBRARY_PATH, or install a newer driver",
     ),
     **dict.fromkeys((805, 806, 807, 808, 809, 810), _MPS_CAUSE),
@@ -133,10 +155,12 @@ CAUSES: Mapping[int, ErrorCause] = {
 _CALL = re.compile(r"\bcuda[A-Z]\w+ returned (?P<code>[1-9]\d{0,8})\b(?:\s*->\s*(?P<text>\S.*))?")
 _FORMS = (
     _CALL,
-    # helper_cuda.h: `CUDA error at FILE:LINE code=46(cudaErrorDevicesUnavailable) "cudaSetDevice(0)"`
-    # No search runs past the next beginning: a line of nothing but beginnings would take hours.
+    # helper_cuda.h: `CUDA error at FILE:LINE code=46(cudaErrorDevicesUnavailable)
+    # "cudaSetDevice(0)"` No search runs past the next beginning: a line of nothing but beginnings
+    # would take hours.
     re.compile(
-        r"\bCUDA error at \S(?:(?!CUDA error at ).)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"
+        r"\bCUDA error at \S(?:(?!CUDA error at "
+        r").)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"
     ),
     # `FILE(LINE) : getLastCudaError() CUDA error : words : (46) text.`
     re.compile(
@@ -173,12 +197,18 @@ class CudaError:
         words = f" ({plain_text.quote(self.text)})" if self.text else ""
         cause = CAUSES.get(self.code)
         if cause is None:
-            return f"CUDA error {self.code}{words}: look the number up under cudaError_t of the CUDA Runtime API"
+            return (
+                f"CUDA error {self.code}{words}: look the number up under cudaError_t of the "
+                "CUDA Runtime API"
+            )
         return f"CUDA error {self.code}{words}: {cause.clause}"
 
 
 def find_code(lines: Sequence[str]) -> CudaError | None:
-    """The error that the lines tell of: the first one that proves a hardware fault, else the first. None when there is none."""
+    """The error that the lines tell of: the first one that proves a hardware fault, else the first.
+
+    None when there is none.
+    """
     found: list[CudaError] = []
     inked = [line for line in lines if line.strip()]
     for line, following in itertools.pairwise([*inked, ""]):
@@ -200,20 +230,25 @@ def find_code(lines: Sequence[str]) -> CudaError | None:
 
 # The sentence of the driver or of the shell that a finished run never prints.
 _DIED = re.compile(
-    r"Cuda failure|\bCUDA error\b|CUDA Runtime Error|cudaSafeCall|\[CUDA_ERROR_\w+\]|\[cudaError\w+\]|NVML_ERROR"
-    r"|Failed to create stop watch|Segmentation fault|^Aborted\b|\(core dumped\)|^Killed\b|terminate called",
+    r"Cuda failure|\bCUDA error\b|CUDA Runtime "
+    r"Error|cudaSafeCall|\[CUDA_ERROR_\w+\]|\[cudaError\w+\]|NVML_ERROR"
+    r"|Failed to create stop watch|Segmentation fault|^Aborted\b|\(core "
+    r"dumped\)|^Killed\b|terminate called",
     re.IGNORECASE,
 )
-# What the CUDA runtime and driver call an error, of whatever program: nothing that follows one counts.
+# What the CUDA runtime and driver call an error, of whatever program: nothing that follows one
+# counts.
 _CUDA = re.compile(
     r"\bCUDA(?: runtime| driver)? (?:error|failure)\b|\bCUDA_ERROR_[A-Z]|\bcudaError(?!_t\b)[A-Z]"
     r"|\bCUBLAS_STATUS_(?!SUCCESS)[A-Z]|illegal memory access|unspecified launch failure"
     r"|misaligned address|illegal instruction was encountered|device-side assert triggered",
     re.IGNORECASE,
 )
-# Said before the tool started, perhaps of another command: it counts only where nothing of the tool follows.
+# Said before the tool started, perhaps of another command: it counts only where nothing of the tool
+# follows.
 _NOT_STARTED = re.compile(
-    r"error while loading shared libraries|command not found|No such file or directory|Permission denied"
+    r"error while loading shared libraries|command not found|No such file or directory|Permission "
+    r"denied"
     r"|GPUs? not found|\bwaived\b|at least \d+ GPUs?|Exec format error",
     re.IGNORECASE,
 )
@@ -284,7 +319,9 @@ def _trouble(line: str) -> ToolFailure:
 
 
 def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
-    """Why a run died: the first line that names a fault of the hardware, else the first that only such a run prints; None without one."""
+    """Why a run died: the first line that names a fault of the hardware, else the first that
+    only such a run prints; None without one.
+    """
     found = [_trouble(line) for line in lines if _DIED.search(line.strip())]
     return next((trouble for trouble in found if trouble.hardware), found[0] if found else None)
 
@@ -303,6 +340,8 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
 
 
 def start_failure(lines: Iterable[str]) -> str | None:
-    """Why the tool never began, for a text that holds nothing of the tool's own; None when the text does not say."""
+    """Why the tool never began, for a text that holds nothing of the tool's own; None when the
+    text does not say.
+    """
     line = next((line for line in lines if _NOT_STARTED.search(line)), None)
     return None if line is None else _trouble(line).reason.replace("it died", "it did not start", 1)

@@ -1,15 +1,19 @@
 """deviceQuery: the GPUs as the CUDA runtime shows them (NVIDIA's samples of CUDA 4.0 to 13).
 
-It runs no kernel and compares nothing: `Result = PASS` means that it came to its end, and it says so with no device at all. A failing
-`cudaGetDeviceCount` is a matter of driver, permissions or fabric, which is an *error* here, not a *fail*. Its device order is CUDA's, not
-PCI's, and its PCI numbers are decimal. The number of CUDA cores comes from a table inside the program, not from the GPU.
+It runs no kernel and compares nothing: `Result = PASS` means that it came to its end, and it says
+so with no device at all. A failing `cudaGetDeviceCount` is a matter of driver, permissions or
+fabric, which is an *error* here, not a *fail*. Its device order is CUDA's, not PCI's, and its PCI
+numbers are decimal. The number of CUDA cores comes from a table inside the program, not from the
+GPU.
 
 Readings: `device_query_count`, count, component `machine`; and by GPU (`gpu0` is CUDA's device 0):
 
 - `device_query_sm`, count: multiprocessors.
 - `device_query_memory`, GiB: memory that CUDA can see, which is less than the GPU carries.
-- `device_query_clock`, MHz: the highest SM clock, as the driver states it; not a clock that was seen.
-- `device_query_l2`, count: bytes of L2 cache. Like the clock, absent where the text does not give it.
+- `device_query_clock`, MHz: the highest SM clock, as the driver states it; not a clock that was
+  seen.
+- `device_query_l2`, count: bytes of L2 cache. Like the clock, absent where the text does not give
+  it.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 _CORES = re.compile(
-    r"\( ?(?P<sm>\d+)\) Multiprocessors(?:,| x) \( ?(?P<each>-?\d+)\) CUDA Cores/MP: ?(?P<cores>-?\d+) CUDA Cores"
+    r"\( ?(?P<sm>\d+)\) Multiprocessors(?:,| x) \( ?(?P<each>-?\d+)\) CUDA Cores/MP: "
+    r"?(?P<cores>-?\d+) CUDA Cores"
 )
 # The program's table of cores does not know the GPU, so the number that follows is a guess.
 _GUESSED = re.compile(r"MapSMtoCores\b.*\bundefined")
@@ -57,10 +62,12 @@ _NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU as CUDA shows it. None: this version does not print it, prints 0 for unknown, or (cores) had to guess.
+    """One GPU as CUDA shows it.
 
-    Clocks in MHz, the bus width in bits. `pci_address` is `0000:0b:00.0`, in the kernel's hexadecimal form; programs of CUDA 6.5 and
-    older print no domain, so theirs is `0b:00.0`.
+    None: this version does not print it, prints 0 for unknown, or (cores) had to guess.
+
+    Clocks in MHz, the bus width in bits. `pci_address` is `0000:0b:00.0`, in the kernel's
+    hexadecimal form; programs of CUDA 6.5 and older print no domain, so theirs is `0b:00.0`.
     """
 
     index: int
@@ -92,7 +99,10 @@ class Block:
     _guessed: bool = False
 
     def take(self, line: str, text: str) -> None:
-        """Keep the values of a line (`text` has single blanks). Raises UnreadableOutput for one of unknown form, or there twice."""
+        """Keep the values of a line (`text` has single blanks).
+
+        Raises UnreadableOutput for one of unknown form, or there twice.
+        """
         if _GUESSED.search(text):
             self._guessed = True
             return
@@ -108,12 +118,17 @@ class Block:
         return frozenset(self._values)
 
     def missing(self, printed: frozenset[str]) -> str | None:
-        """A line that it lacks of those that every device needs, or that another device has (`printed`); None when it is whole."""
+        """A line that it lacks of those that every device needs, or that another device has
+        (`printed`); None when it is whole.
+        """
         lacking = sorted((_NEEDED.keys() | printed) - self._values.keys())
         return _NEEDED.get(lacking[0], lacking[0].replace("_", " ")) if lacking else None
 
     def device(self) -> Device:
-        """The GPU. Raises UnreadableOutput for numbers that cannot be, or that do not go together."""
+        """The GPU.
+
+        Raises UnreadableOutput for numbers that cannot be, or that do not go together.
+        """
         values = self._values
         sm, size, mib = self._integer("sm"), self._integer("bytes"), self._integer("mib")
         if sm is None or size is None or mib is None or abs(size / 2**20 - mib) > 1:
@@ -166,7 +181,8 @@ class Block:
 
 
 def too_new(runtime: str, driver: str) -> bool:
-    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version ("12.8").
+    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version
+    ("12.8").
 
     Since CUDA 11 a runtime works on every driver of its own major version (NVIDIA's "CUDA minor
     version compatibility"); before, the driver had to be as new as the runtime.
@@ -197,7 +213,8 @@ _DETECTED = re.compile(r"(?:Detected|Found) (?P<count>\d+) CUDA Capable device\(
 _DEVICE_START = re.compile(r"Device \d+: [\"“„]")
 _DEVICE = re.compile(r"Device (?P<index>\d{1,4}): [\"“„](?P<name>[^\"“”„]+)[\"“”]")
 _CLOSING = re.compile(
-    r"(?:\bCUDA Driver Version = (?P<driver>\d+\.\d+), CUDA Runtime Version = (?P<runtime>\d+\.\d+), )?"
+    r"(?:\bCUDA Driver Version = (?P<driver>\d+\.\d+), CUDA Runtime Version = "
+    r"(?P<runtime>\d+\.\d+), )?"
     r"\bNumDevs = (?P<count>\d+)\b"
 )
 _RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
@@ -275,9 +292,16 @@ def _worthless(text: _Text) -> str | None:
     if text.result == "FAIL":
         return "deviceQuery says FAIL and not why"
     if text.detected is None or text.closing is None:
-        return f"the text is cut: the line '{'Detected' if text.detected is None else 'NumDevs ='}' is missing"
+        return (
+            "the text is cut: the line "
+            f"'{'Detected' if text.detected is None else 'NumDevs ='}' "
+            "is missing"
+        )
     if not text.detected == text.closing == len(text.blocks):
-        return f"it detected {text.detected} devices, printed {len(text.blocks)} and counts {text.closing}: the text is cut"
+        return (
+            f"it detected {text.detected} devices, printed {len(text.blocks)} and counts "
+            f"{text.closing}: the text is cut"
+        )
     if not text.blocks:
         return "deviceQuery found no device, which it calls a pass"
     printed = frozenset[str]().union(*(block.printed() for block in text.blocks))
@@ -297,16 +321,23 @@ def _devices(text: _Text) -> tuple[Device, ...]:
         if driver is None or runtime is None:
             continue
         if text.versions is not None and text.versions[0] != driver:
-            why = f"a device says that the driver is for CUDA {driver}, and the last line {text.versions[0]}"
+            why = (
+                f"a device says that the driver is for CUDA {driver}, and the last line "
+                f"{text.versions[0]}"
+            )
             raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
         if too_new(runtime, driver):
-            why = f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the text was changed"
+            why = (
+                f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the "
+                "text was changed"
+            )
             raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
     return devices
 
 
 def version_mismatch(text: str) -> str | None:
-    """Where the devices of a whole, passed run and its last line name different CUDA runtimes, or None.
+    """Where the devices of a whole, passed run and its last line name different CUDA runtimes, or
+    None.
 
     Only for runs of our own: texts that people sent have been put together from two.
     """
@@ -315,14 +346,18 @@ def version_mismatch(text: str) -> str | None:
         if found.versions is None or found.versions[1] != device.runtime_version:
             closing = found.versions[1] if found.versions is not None else "nothing"
             return (
-                f"deviceQuery says runtime {device.runtime_version} of device {device.index} and {closing} in its"
+                f"deviceQuery says runtime {device.runtime_version} of device {device.index} and "
+                f"{closing} in its"
                 " last line: the text was changed"
             )
     return None
 
 
 def devices(text: str) -> tuple[Device, ...]:
-    """The GPUs of a whole, passed run, in CUDA's order. Raises UnreadableOutput for any other text, with its reason."""
+    """The GPUs of a whole, passed run, in CUDA's order.
+
+    Raises UnreadableOutput for any other text, with its reason.
+    """
     output, found = _read(text)
     if output is not None:
         raise UnreadableOutput(TOOL, "", output.reason)
@@ -344,10 +379,12 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read deviceQuery's text. *pass* needs the result, and as many whole devices as it detected and counts at its end.
+    """Read deviceQuery's text.
 
-    A CUDA error is an *error* with cause and cure; only a code that itself proves a fault (uncorrectable ECC) is a *fail*.
-    Raises UnreadableOutput.
+    *pass* needs the result, and as many whole devices as it detected and counts at its end.
+
+    A CUDA error is an *error* with cause and cure; only a code that itself proves a fault
+    (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
     """
     output, found = _read(text)
     if output is not None:

@@ -1,5 +1,7 @@
-"""gpu-burn: its command line, its progress lines, its table of results, its complaints, and what its text is worth
-(written to the text of the versions from 2012 to 2026, on Linux and Windows)."""
+"""gpu-burn: its command line, its progress lines, its table of results, its complaints, and what
+its text is worth
+(written to the text of the versions from 2012 to 2026, on Linux and Windows).
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,16 @@ _PRODUCT_FLOP = 2 * 8192**3
 # The first result is what the others are held against: of one alone nothing is compared.
 _SMALLEST_RING = 2
 _FREE_SHARE = 0.9
-# It looks for these anywhere in any word, a path included: `-c /opt/my-data/compare.ptx` turns doubles on.
+# It looks for these anywhere in any word, a path included: `-c /opt/my-data/compare.ptx` turns
+# doubles on.
 _FOUND_ANYWHERE = ("-h", "-l", "-d", "-tc")
 
 
 def argv(
     binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None
 ) -> tuple[str, ...]:
-    """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on each.
+    """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on
+    each.
 
     Raises ValueError for what would not run, or would run as something else.
     """
@@ -50,7 +54,8 @@ def argv(
         raise ValueError(f"gpu-burn needs at least 1 second, not {seconds}")
     if memory_mb < _smallest_mb(mode):
         raise ValueError(
-            f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not {memory_mb}"
+            f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not "
+            f"{memory_mb}"
         )
     words = [binary, *_FLAGS[mode], "-m", str(memory_mb)]
     if compare_file is not None:
@@ -70,11 +75,13 @@ def _smallest_mb(mode: Mode) -> int:
 
 
 def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int) -> int:
-    """The memory (2^20 bytes) with which a GPU of `rate_tflops` compares about every `compare_s` seconds: A, B and a ring of results.
+    """The memory (2^20 bytes) with which a GPU of `rate_tflops` compares about every `compare_s`
+    seconds: A, B and a ring of results.
 
-    It fills the ring, C[0] included, before each compare, so by default (0.9 of the free memory) a large card compares rarely and a
-    short run not at all. At least two results; at most 0.9 of `free_mb`. Raises ValueError when that is not enough, or for a rate or
-    a time that is not a positive number.
+    It fills the ring, C[0] included, before each compare, so by default (0.9 of the free memory) a
+    large card compares rarely and a short run not at all. At least two results; at most 0.9 of
+    `free_mb`. Raises ValueError when that is not enough, or for a rate or a time that is not a
+    positive number.
     """
     for name, value in (("rate_tflops", rate_tflops), ("compare_s", compare_s)):
         if not (math.isfinite(value) and value > 0):
@@ -82,7 +89,8 @@ def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int)
     most = math.floor(free_mb * _FREE_SHARE)
     if most < _smallest_mb(mode):
         raise ValueError(
-            f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in this mode, which may be at most 0.9 of"
+            f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in "
+            "this mode, which may be at most 0.9 of"
             " it: end what else holds GPU memory"
         )
     ring = max(
@@ -96,14 +104,18 @@ def deadline_s(seconds: int) -> float:
     return float(seconds + STOP_S + _START_S)
 
 
-# Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more than 2 x 8192^3.
+# Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more
+# than 2 x 8192^3.
 _PRODUCT_GFLOP = 1100.048498688
-# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a slow one.
+# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a
+# slow one.
 _CLOCK_S = 1.5
 _ROUNDED = 0.01
-# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 % until then.
+# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 %
+# until then.
 _OVERTIME_S = 10.0
-# The reported rate is the median of the intervals, which lies this near to their mean on steady cards: 3 % on an H200.
+# The reported rate is the median of the intervals, which lies this near to their mean on steady
+# cards: 3 % on an H200.
 _SPREAD = 0.15
 
 
@@ -126,14 +138,18 @@ class BurnProgress:
     def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[ProgressColumn]]]:
         lines = self.complete_lines if whole else self.lines
         columns: list[list[ProgressColumn]] = [[] for _ in range(self.widest())]
-        # Line by line: asked for each GPU anew, one very wide line among many short ones would take hours.
+        # Line by line: asked for each GPU anew, one very wide line among many short ones would take
+        # hours.
         for line in lines:
             for gpu, column in enumerate(line.columns):
                 columns[gpu].append(column)
         yield from enumerate(columns)
 
     def rates(self) -> dict[int, float]:
-        """Median rate in TFLOP/s. A rate is shown until the next compare, so it counts only where the products grew."""
+        """Median rate in TFLOP/s.
+
+        A rate is shown until the next compare, so it counts only where the products grew.
+        """
         found = {}
         for gpu, columns in self._columns():
             before = 0
@@ -213,7 +229,9 @@ class BurnProgress:
         )
 
     def _intervals(self) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
-        """(products, seconds by the printed rate, percent) of each interval that a GPU showed with its rate."""
+        """(products, seconds by the printed rate, percent) of each interval
+        that a GPU showed with its rate.
+        """
         for gpu in range(self.widest()):
             before, found = 0, []
             for line in self.complete_lines:
@@ -225,7 +243,8 @@ class BurnProgress:
                 yield gpu, found
 
     def false_rate(self, seconds: int) -> str | None:
-        """Why a printed rate does not agree with the products and the time of a run of `seconds`, or None.
+        """Why a printed rate does not agree with the products and the time of a run of `seconds`,
+        or None.
 
         Each rate is the products of an interval over its length, so products over rates add up to
         the time that the progress shows.
@@ -237,8 +256,10 @@ class BurnProgress:
             most_s = shown_s + error_s + (_OVERTIME_S if percent >= 100 else 0.0)
             if not shown_s - error_s <= worked_s <= most_s:
                 return (
-                    f"the rates of GPU {gpu} do not agree with its products and time: at these rates its"
-                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, and the progress shows"
+                    f"the rates of GPU {gpu} do not agree with its products and time: at these "
+                    "rates its"
+                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, "
+                    "and the progress shows"
                     f" {shown_s:.1f} s: the text was changed, or is of another run"
                 )
             after = intervals[1:]  # the first interval holds the start
@@ -252,8 +273,10 @@ class BurnProgress:
             median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
             if abs(median / mean - 1) > _SPREAD:
                 return (
-                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the whole time:"
-                    " it stood still in between, or the text was changed; burn again and watch its clocks"
+                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the "
+                    "whole time:"
+                    " it stood still in between, or the text was changed; burn again and watch "
+                    "its clocks"
                 )
         return None
 
@@ -297,8 +320,8 @@ _CLIPPED_WORDS = ("Gflop/s", "errors:", "WARNING!", "DIED!", "temps:")
 class ProgressColumn:
     """One GPU in one progress line. None is what the line does not show.
 
-    `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`: wrong elements since the last 10 %
-    summary, as printed; `temperature`: degC.
+    `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`:
+    wrong elements since the last 10 % summary, as printed; `temperature`: degC.
     """
 
     done: int | None = None
@@ -308,7 +331,9 @@ class ProgressColumn:
     temperature: float | None = None
 
     def wrong(self) -> int | None:
-        """The wrong elements, of a GPU that lives: a negative count ran over the end of an int and is set right."""
+        """The wrong elements, of a GPU that lives: a negative count ran over the end of an int
+        and is set right.
+        """
         if self.died or self.errors is None:
             return None
         return self.errors if self.errors >= 0 else self.errors + _INT_RANGE
@@ -316,7 +341,10 @@ class ProgressColumn:
 
 @dataclass(frozen=True, slots=True)
 class ProgressLine:
-    """One progress line at `percent` of the time. `whole`: each of its columns shows its products and its errors."""
+    """One progress line at `percent` of the time.
+
+    `whole`: each of its columns shows its products and its errors.
+    """
 
     percent: float
     columns: tuple[ProgressColumn, ...]
@@ -324,7 +352,10 @@ class ProgressLine:
 
 
 def read_progress(text: str) -> tuple[tuple[ProgressLine, ...], str]:
-    """The progress lines of a text, and the text without them. Raises UnreadableOutput for a line that is neither whole nor clipped."""
+    """The progress lines of a text, and the text without them.
+
+    Raises UnreadableOutput for a line that is neither whole nor clipped.
+    """
     starts = list(_START.finditer(text))
     found: list[ProgressLine] = []
     rest = [text[: starts[0].start()] if starts else text]
@@ -383,7 +414,10 @@ def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[r
 
 
 def _clip(piece: str, position: int, quoted: str) -> int:
-    """Where a clipped line ends. Raises UnreadableOutput when something else than the line's own beginning stands there."""
+    """Where a clipped line ends.
+
+    Raises UnreadableOutput when something else than the line's own beginning stands there.
+    """
     end = piece.find("\n", position)
     end = len(piece) if end < 0 else end
     left = piece[position:end].strip(" \t-/()0123456789")
@@ -421,7 +455,8 @@ _DEVICE = re.compile(
     r" \((?P<free>\d+) MB available, using (?P<used>\d+) MB of it\)"
     r"(?:, using (?P<kind>FLOATS|DOUBLES)(?P<tensor>, using Tensor Cores)?)?"
 )
-# A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its order.
+# A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its
+# order.
 _LISTED = re.compile(
     r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE
 )
@@ -430,7 +465,10 @@ _RING = re.compile(
     r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations"
 )
 _OURS = re.compile(
-    r"run length not specified in the command line|Using compare file:|Burning for \d+ sec|Killing processes|Uninitted cublas",
+    (
+        r"run length not specified in the command line|Using compare file:|Burning for \d+ "
+        r"sec|Killing processes|Uninitted cublas"
+    ),
     re.IGNORECASE,
 )
 _ELIDED = re.compile(
@@ -444,7 +482,9 @@ _RESULT_BYTES = {"FLOATS": 4 * 8192**2, "DOUBLES": 8 * 8192**2}
 
 @dataclass(frozen=True, slots=True)
 class DeviceEntry:
-    """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text does not say it."""
+    """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text
+    does not say it.
+    """
 
     gpu: int
     total_mb: int
@@ -457,10 +497,12 @@ class DeviceEntry:
 class Frame:
     """The lines around the progress.
 
-    `tested`: the number of each table's head; `verdicts`: (GPU, OK or FAULTY) as they come; `rings`: results of each ring as printed;
-    `by_device`: the same by device, as far as it follows from the memory used; `elided`: the poster left lines out and said so;
-    `windows`: the build that may end before it shows 100 %; `ours`: some line is gpu-burn's. `listed`: the
-    GPUs of `nvidia-smi -L`; `devices`: those that were initialised; `seconds`: each time that it was to burn for.
+    `tested`: the number of each table's head; `verdicts`: (GPU, OK or FAULTY) as they come;
+    `rings`: results of each ring as printed; `by_device`: the same by device, as far as it follows
+    from the memory used; `elided`: the poster left lines out and said so; `windows`: the build that
+    may end before it shows 100 %; `ours`: some line is gpu-burn's. `listed`: the GPUs of
+    `nvidia-smi -L`; `devices`: those that were initialised; `seconds`: each time that it was to
+    burn for.
     """
 
     tested: tuple[int, ...]
@@ -484,11 +526,16 @@ class Frame:
         if twice := reading.duplicate(self.listed):
             return f"its list of GPUs names {twice} twice"
         if len(self.seconds) > 1:
-            return f"it burned for {' and for '.join(map(str, self.seconds))} s: give one run at a time"
+            return (
+                f"it burned for {' and for '.join(map(str, self.seconds))} s: give one run at "
+                "a "
+                "time"
+            )
         for device in self.devices:
             if not device.used_mb <= device.free_mb <= device.total_mb:
                 return (
-                    f"device {device.gpu} has {device.total_mb} MB of memory, {device.free_mb} MB of it"
+                    f"device {device.gpu} has {device.total_mb} MB of memory, {device.free_mb} MB "
+                    "of it"
                     f" available and {device.used_mb} MB in use, which cannot be"
                 )
         return self._mode_contradiction()
@@ -544,7 +591,9 @@ def _device(match: re.Match[str]) -> DeviceEntry:
 
 
 def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:
-    """The processes print at the same time, so a ring's line need not follow its device's: the memory used says which is whose."""
+    """The processes print at the same time, so a ring's line need not follow its device's: the
+    memory used says which is whose.
+    """
     printed = {_whole(match, "results") for match in rings}
     sizes = {_whole(match, "bytes") // _MEGABYTE for match in rings}
     found: dict[int, int] = {}
@@ -562,14 +611,16 @@ def _whole(match: re.Match[str], name: str) -> int:
 
 # The driver's own words for a lost device and for memory or links that could not be corrected.
 _HARDWARE = re.compile(
-    r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off the bus"
+    r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off "
+    r"the bus"
     r"|hardware stack error|HARDWARE_STACK_ERROR",
     re.IGNORECASE,
 )
 # Versions before 2015 tell of each wrong result.
 _WRONG = re.compile(r"WE FOUND (?P<count>-?\d{1,12}) FAULTY ELEMENTS from GPU (?P<gpu>\d{1,4})")
 
-# The first that matches is told. The order is that of the causes: what comes first explains what comes later.
+# The first that matches is told. The order is that of the causes: what comes first explains what
+# comes later.
 _SETUP = tuple(
     (re.compile(pattern, re.IGNORECASE | re.MULTILINE), cure)
     for pattern, cure in (
@@ -578,21 +629,33 @@ _SETUP = tuple(
             f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
         ),
         (
-            r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]",
+            (
+                r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init "
+                r"CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]"
+            ),
             CAUSES[NO_DEVICE].clause,
         ),
         (
             r"Low mem for result",
-            "there was no room for three results: end what else holds GPU memory, or allow more with -m",
+            (
+                "there was no room for three results: end what else holds GPU memory, or allow "
+                "more with -m"
+            ),
         ),
         (r"out of memory|OUT_OF_MEMORY", f"{CAUSES[OUT_OF_MEMORY].clause}, or allow less with -m"),
         (
             r"couldn't find (?:compare kernel|file)|CUDA_ERROR_FILE_NOT_FOUND",
-            "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn where it lies",
+            (
+                "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn "
+                "where it lies"
+            ),
         ),
         (
             r"load module|unsupported toolchain|kernel image|INVALID_PTX|INVALID_IMAGE|get func",
-            "the compare kernel does not suit this GPU or driver: build it for this architecture with a CUDA no newer than the driver's",
+            (
+                "the compare kernel does not suit this GPU or driver: build it for this "
+                "architecture with a CUDA no newer than the driver's"
+            ),
         ),
         (
             r"ARCH_MISMATCH|STATUS_NOT_SUPPORTED",
@@ -601,8 +664,14 @@ _SETUP = tuple(
         (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD].clause),
         (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE].clause),
         (
-            r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization error|ERROR_NOT_INITIALIZED",
-            "CUDA or cuBLAS could not start: match the libraries to the driver, and see that GPU memory is free",
+            (
+                r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization "
+                r"error|ERROR_NOT_INITIALIZED"
+            ),
+            (
+                "CUDA or cuBLAS could not start: match the libraries to the driver, and see that "
+                "GPU memory is free"
+            ),
         ),
         (
             r"error while loading shared libraries|cannot open shared object file",
@@ -619,7 +688,8 @@ _SETUP = tuple(
     )
 )
 _ABORT = re.compile(
-    r"Couldn't init|Failure during compute|No clients are alive|terminate called|OS call failed|Segmentation fault|core dumped"
+    r"Couldn't init|Failure during compute|No clients are alive|terminate called|OS call "
+    r"failed|Segmentation fault|core dumped"
     r"|\bKilled$|read\[\d+\] error|CUDA_ERROR_|CUBLAS_STATUS_",
     re.MULTILINE,
 )
@@ -633,9 +703,10 @@ _NO_SMI = re.compile(
 class Complaints:
     """What was complained of, each the line as printed, or None.
 
-    `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end before the time. `all_dead`: every
-    process had died. `no_temperatures`: nvidia-smi is missing, which spoils nothing else but has been seen to crash gpu-burn. `wrong`:
-    (GPU, wrong elements), from versions that tell of each.
+    `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end
+    before the time. `all_dead`: every process had died. `no_temperatures`: nvidia-smi is missing,
+    which spoils nothing else but has been seen to crash gpu-burn. `wrong`: (GPU, wrong elements),
+    from versions that tell of each.
     """
 
     hardware: str | None = None
@@ -648,7 +719,10 @@ class Complaints:
 
 
 def find_complaint(text: str) -> Complaints:
-    """Sort the complaints in a text without its progress lines. `wrong` holds (GPU, wrong elements) of versions that tell them."""
+    """Sort the complaints in a text without its progress lines.
+
+    `wrong` holds (GPU, wrong elements) of versions that tell them.
+    """
     setup, cure = next(
         ((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))),
         (None, ""),
@@ -678,11 +752,13 @@ _FEWEST_COMPARES = 3
 
 
 def parse(text: str) -> ToolOutput:
-    """Read gpu-burn's text. Any wrong element, FAULTY, or a process that died for no reason of set-up is a *fail*.
+    """Read gpu-burn's text.
 
-    *pass* needs the whole table with every GPU OK, three compares of each, errors of 0 in every progress line, and an end at 100 %.
-    Raises UnreadableOutput for a text without any line of gpu-burn, and for a progress line of unknown form where
-    no GPU is FAULTY.
+    Any wrong element, FAULTY, or a process that died for no reason of set-up is a *fail*.
+
+    *pass* needs the whole table with every GPU OK, three compares of each, errors of 0 in every
+    progress line, and an end at 100 %. Raises UnreadableOutput for a text without any line of
+    gpu-burn, and for a progress line of unknown form where no GPU is FAULTY.
     """
     cleaned = "\n".join(reading.tool_lines(text))
     try:
@@ -728,9 +804,16 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
         return "gpu-burn does not say of each of its devices, once, how it was initialised"
     for device in _by_number(frame):
         if device.mode != mode:
-            return f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was to work in mode {mode}"
+            return (
+                f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was "
+                "to "
+                f"work in mode {mode}"
+            )
         if device.used_mb != memory_mb:
-            return f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to use {memory_mb} MB"
+            return (
+                f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to "
+                f"use {memory_mb} MB"
+            )
     return BurnProgress(lines, frame).false_rate(seconds)
 
 
@@ -770,7 +853,9 @@ def _readings(history: BurnProgress, frame: Frame, trouble: Complaints) -> tuple
 
 
 def _dead(history: BurnProgress, trouble: Complaints) -> list[int]:
-    """The GPUs whose processes died; all of them where it says that none is alive and shows no line."""
+    """The GPUs whose processes died; all of them where it says that none is
+    alive and shows no line.
+    """
     return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
 
@@ -826,9 +911,15 @@ def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str 
 def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     if not frame.tested:
         if history.lines and not history.complete_lines:
-            why = "the progress lines are clipped before the error counts, and the table of results is missing"
+            why = (
+                "the progress lines are clipped before the error counts, and the table of "
+                "results is missing"
+            )
         else:
-            why = "the text ends without the table 'Tested N GPUs:': it is cut, or the run was stopped before its end"
+            why = (
+                "the text ends without the table 'Tested N GPUs:': it is cut, or the run was "
+                "stopped before its end"
+            )
         return why + (
             "; nvidia-smi is missing: put it on the PATH" if trouble.no_temperatures else ""
         )
@@ -837,19 +928,31 @@ def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> s
     gpus = sorted(gpu for gpu, _ in frame.verdicts)
     if gpus != list(range(frame.tested[0])) or not gpus:
         listed = ", ".join(map(str, gpus)) or "none"
-        return f"the table of results is not whole: it speaks of {frame.tested[0]} GPUs and lists {listed}"
+        return (
+            f"the table of results is not whole: it speaks of {frame.tested[0]} GPUs and lists "
+            f"{listed}"
+        )
     return None
 
 
 def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
     """Why the progress lines are not those of one whole run of the GPUs in the table."""
     if not history.lines:
-        return "OK, but no GPU showed a single compare, which proves nothing: burn longer or with less memory (-m)"
+        return (
+            "OK, but no GPU showed a single compare, which proves nothing: burn longer or with "
+            "less memory (-m)"
+        )
     if not history.complete_lines:
-        return "the progress lines are clipped, so the error counts are not known: run it on a wider terminal or into a file"
+        return (
+            "the progress lines are clipped, so the error counts are not known: run it on a "
+            "wider terminal or into a file"
+        )
     widths = sorted({len(line.columns) for line in history.complete_lines} | {history.widest()})
     if widths != [frame.tested[0]]:
-        return f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table {frame.tested[0]}"
+        return (
+            f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table "
+            f"{frame.tested[0]}"
+        )
     if history.falls():
         return "the progress falls: lines are changed or of several runs, give one run at a time"
     return None
@@ -860,7 +963,11 @@ def _idle(history: BurnProgress, frame: Frame) -> str | None:
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):
         if ring < 2:
-            return f"the ring of GPU {gpu} holds {ring} result, so nothing is compared: allow more memory with -m"
+            return (
+                f"the ring of GPU {gpu} holds {ring} result, so nothing is compared: allow "
+                "more "
+                "memory with -m"
+            )
     if broken := history.off_ring():
         return (
             f"the products of {_names(broken)} do not fit the ring's length: the text was changed"
@@ -868,7 +975,8 @@ def _idle(history: BurnProgress, frame: Frame) -> str | None:
     few = [f"GPU {gpu}: {count}" for gpu, count in compares.items() if count < _FEWEST_COMPARES]
     if few:
         return (
-            f"OK, but after too few compares, which proves nothing ({', '.join(few)}; {_FEWEST_COMPARES} are needed):"
+            f"OK, but after too few compares, which proves nothing ({', '.join(few)}; "
+            f"{_FEWEST_COMPARES} are needed):"
             " burn longer or with less memory (-m)"
         )
     if slow := history.without_rate():

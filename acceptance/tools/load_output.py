@@ -22,7 +22,9 @@ def gpu_gemm_argv(
     table: Sequence[int] = (),
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the GPU's matrix load; `dtypes` are short names, `seconds` the sustained time of each."""
+    """The command line of the GPU's matrix load; `dtypes` are short names, `seconds` the
+    sustained time of each.
+    """
     argv = [
         python,
         "-m",
@@ -46,10 +48,12 @@ def read_gpu_gemm(
     table: Sequence[int] = (),
     also: Mapping[str, Any] | None = None,
 ) -> LoadOutput:
-    """What the matrix load printed, if it ran whole and as asked; `also` are parameters that it must have had, such as the GPU's `uuid`.
+    """What the matrix load printed, if it ran whole and as asked; `also` are parameters that it
+    must have had, such as the GPU's `uuid`.
 
-    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor said to be absent whole, when something
-    else was measured, or when it ended sooner than its formats take.
+    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor
+    said to be absent whole, when something else was measured, or when it ended sooner than its
+    formats take.
     """
     asked = {"dtypes": list(dtypes), "seconds": seconds, "table": list(table), **(also or {})}
     output = read(completed, "gpu_gemm", asked, least_s=0.0)
@@ -101,7 +105,8 @@ PATTERNS = (
     "neighbours",
     "retention",
 )
-# Of its time: after the first round a pattern that would not end in time is not begun, and the longest of them takes a third of a round.
+# Of its time: after the first round a pattern that would not end in time is not begun, and the
+# longest of them takes a third of a round.
 VRAM_LEAST_SHARE = 0.5
 LAP_ROWS = 500  # of the table of laps: of more turns the first and the last 250 are told
 WORKED = 0.95  # of the time that was asked: what the turns last together at least
@@ -115,7 +120,8 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 def burn_argv(
     python: str, *, dtypes: Sequence[str], seconds: float, peers: int = 0, inject: str | None = None
 ) -> tuple[str, ...]:
-    """The command line of the burn of one GPU; `dtypes` are short names, `seconds` the time of all of them together.
+    """The command line of the burn of one GPU; `dtypes` are short names, `seconds` the time of all
+    of them together.
 
     `peers` is how many of the GPUs that it sees after its own it copies to.
     """
@@ -141,12 +147,14 @@ def read_burn(
     peers: int = 0,
     also: Mapping[str, Any] | None = None,
 ) -> LoadOutput:
-    """What the burn printed, if it ran whole and as asked; `also` are parameters that it must have had, such as the GPU's `uuid`.
+    """What the burn printed, if it ran whole and as asked; `also` are parameters that it must have
+    had, such as the GPU's `uuid`.
 
-    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor said to be absent whole, no format is
-    measured, a copy or a peer is missing, something else was measured or came in another unit, a table has not a row of each format,
-    turns are missing, too short together, or do not follow upon each other in time, no library is named, or wrong results were told of
-    and none counted.
+    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor
+    said to be absent whole, no format is measured, a copy or a peer is missing, something else was
+    measured or came in another unit, a table has not a row of each format, turns are missing, too
+    short together, or do not follow upon each other in time, no library is named, or wrong results
+    were told of and none counted.
     """
     asked = {"dtypes": list(dtypes), "seconds": seconds, "peers": peers, **(also or {})}
     output = read(completed, "burn", asked)
@@ -180,9 +188,11 @@ def read_burn(
 
 
 def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
-    """The digests of what a burn multiplied and of what came out, (inputs, result), by format and shape.
+    """The digests of what a burn multiplied and of what came out, (inputs, result), by format and
+    shape.
 
-    Raises LoadFailed for a table that is not there, a cell that is no digest, and a product that stands twice.
+    Raises LoadFailed for a table that is not there, a cell that is no digest, and a product that
+    stands twice.
     """
     found: dict[ProductKey, ProductKey] = {}
     for row in _table(output, "burn_digests", DIGESTS).rows:
@@ -196,7 +206,9 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
 
 
 def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tuple[str, ...]:
-    """The command line of the memory test of one GPU; in `seconds` it makes as many rounds of its patterns as fit, and one at least."""
+    """The command line of the memory test of one GPU; in `seconds` it makes as many rounds of
+    its patterns as fit, and one at least.
+    """
     argv = [python, "-m", "acceptance.loads.vram.load", "--seconds", f"{float(seconds)}"]
     argv += [] if inject is None else ["--inject", inject]
     return tuple(argv)
@@ -207,8 +219,8 @@ def read_vram(
 ) -> LoadOutput:
     """What the memory test printed, if it ran whole and as asked; `also` as in `read_burn`.
 
-    Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or came in another unit, a pattern was left
-    out, or wrong words were told of and none counted.
+    Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or
+    came in another unit, a pattern was left out, or wrong words were told of and none counted.
     """
     output = read(
         completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
@@ -229,7 +241,9 @@ def read_vram(
 
 
 def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[ProductKey]) -> None:
-    """Nothing, when the load measured what is due, each in its unit and none below 0, and nothing else."""
+    """Nothing, when the load measured what is due, each in its unit and none
+    below 0, and nothing else.
+    """
     readings = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
     if missing := [f"{name} of {where}" for name, where in due if (name, where) not in readings]:
@@ -242,7 +256,10 @@ def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[Prod
     for key, unit in due.items():
         if readings[key].unit != unit or readings[key].value < 0:
             raise _failed(
-                f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and {unit} are due",
+                (
+                    f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and "
+                    f"{unit} are due"
+                ),
                 output,
             )
 
@@ -284,7 +301,8 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
 def _require_whole(
     laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput
 ) -> None:
-    """Nothing, when each format had its turn in each lap and the turns last as long together as was asked.
+    """Nothing, when each format had its turn in each lap and the turns last as long together as was
+    asked.
 
     Of a table that was thinned its two ends are looked at.
     """
@@ -296,7 +314,10 @@ def _require_whole(
     due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
         raise _failed(
-            f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in {rounds} laps",
+            (
+                f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in "
+                f"{rounds} laps"
+            ),
             output,
         )
     worked_s = sum(spent for _, _, _, _, spent, *_ in laps.rows if isinstance(spent, float))
@@ -317,14 +338,17 @@ def _failed(trouble: str, output: LoadOutput) -> LoadFailed:
     return LoadFailed(f"the load {output.load} {trouble}", output.miscompares)
 
 
-# Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cpu.cores` reads them.
+# Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cpu.cores` reads
+# them.
 Groups = Mapping[str, Sequence[Sequence[int]]]
 
 
 class LoadFailed(Exception):
-    """A load did not run whole, so nothing it measured counts; the message is one sentence, then its last lines.
+    """A load did not run whole, so nothing it measured counts; the message is one sentence, then
+    its last lines.
 
-    `miscompares` holds the wrong results it had reported until then: they remain evidence against the machine.
+    `miscompares` holds the wrong results it had reported until then: they remain evidence against
+    the machine.
     """
 
     def __init__(self, message: str, miscompares: tuple[dict[str, Any], ...]) -> None:
@@ -335,12 +359,14 @@ class LoadFailed(Exception):
 def read(
     completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None
 ) -> LoadOutput:
-    """What the load named `load` printed, if it ran whole and with the parameters that were `asked`, `seconds` among them.
+    """What the load named `load` printed, if it ran whole and with the parameters that were
+    `asked`, `seconds` among them.
 
-    A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-` before it. It must have taken
-    `least_s`, which is its `seconds` where nothing else is said. Raises LoadFailed when it ran out of time, printed more than is kept,
-    ended with anything but 0 or before its time, is another load or ran with other parameters, had a fault injected, or its output
-    cannot be read to its end line.
+    A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-`
+    before it. It must have taken `least_s`, which is its `seconds` where nothing else is said.
+    Raises LoadFailed when it ran out of time, printed more than is kept, ended with anything but 0
+    or before its time, is another load or ran with other parameters, had a fault injected, or its
+    output cannot be read to its end line.
     """
     due_s = asked["seconds"] if least_s is None else least_s
     trouble: str | None = None
@@ -389,7 +415,10 @@ def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str |
 
 
 def _same_gpu(told: object, wanted: object) -> bool:
-    """Whether both name one GPU: NVML puts `GPU-` before the digits, torch does not. What is no name names none."""
+    """Whether both name one GPU: NVML puts `GPU-` before the digits, torch does not.
+
+    What is no name names none.
+    """
     if not isinstance(told, str) or not isinstance(wanted, str):
         return False
     one, other = (name.lower().removeprefix("gpu-") for name in (told, wanted))
@@ -413,7 +442,9 @@ def cpu_gemm_argv(
     size: int | None = None,
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the CPU matrix load; dtype is float64 or float32, seconds the time under load."""
+    """The command line of the CPU matrix load; dtype is float64 or float32,
+    seconds the time under load.
+    """
     argv = [
         python,
         "-m",
@@ -438,7 +469,9 @@ def memory_bandwidth_argv(
     megabytes_per_core: int | None = None,
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the memory load; llc_bytes is all last-level caches of the machine together."""
+    """The command line of the memory load; llc_bytes is all last-level caches
+    of the machine together.
+    """
     argv = [python, "-m", "acceptance.loads.cpu.memory_bandwidth", "--seconds", f"{float(seconds)}"]
     argv += ["--cores", cores_argument(groups), "--llc-bytes", str(llc_bytes)]
     argv += [] if megabytes_per_core is None else ["--megabytes-per-core", str(megabytes_per_core)]
@@ -449,7 +482,10 @@ def memory_bandwidth_argv(
 def gpu_copy_argv(
     python: str, *, seconds: float, mib: int | None = None, inject: str | None = None
 ) -> tuple[str, ...]:
-    """The command line of the copy load of one GPU; seconds is how long each path is copied. Its `gpu0` is the first GPU that it sees."""
+    """The command line of the copy load of one GPU; seconds is how long each path is copied.
+
+    Its `gpu0` is the first GPU that it sees.
+    """
     argv = [python, "-m", "acceptance.loads.copy.load", "--seconds", f"{float(seconds)}"]
     argv += [] if mib is None else ["--mib", str(mib)]
     argv += [] if inject is None else ["--inject", inject]

@@ -1,19 +1,23 @@
-"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.1 to 0.10).
+"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.1 to
+0.10).
 
-It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`) or by a kernel (`_sm`), takes the
-median of the samples, and compares what arrived with the pattern that was sent: wrong data ends it with an ASSERT, and that is a *fail*
-here. How it misleads: an unknown testcase and one that does not apply leave the exit code 0; a latency stands in the same kind of
-matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket looks like a bad slot; with
-`--skipVerification` nothing is compared, and the text does not say so.
+It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`)
+or by a kernel (`_sm`), takes the median of the samples, and compares what arrived with the pattern
+that was sent: wrong data ends it with an ASSERT, and that is a *fail* here. How it misleads: an
+unknown testcase and one that does not apply leave the exit code 0; a latency stands in the same
+kind of matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket
+looks like a bad slot; with `--skipVerification` nothing is compared, and the text does not say so.
 
-Readings are named as the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), in ns for those with `latency` in their name. Figures that
-the tool prints as N/A are absent, never 0. Components:
+Readings are named as the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), in ns for those with
+`latency` in their name. Figures that the tool prints as N/A are absent, never 0. Components:
 
-- `gpu0`: host and GPU, or one GPU with all others (`all_to_one`, `one_to_all`), or the GPU with itself (`device_local_copy`, which
-  counts one direction).
-- `gpu0->gpu1`: row 0, column 1 of `device_to_device` testcases, as printed. Which way the data goes: in `..._write_...` from the row
-  to the column, in `..._read_...` from the column to the row. The arrow printed above the matrix says the reverse, up to 0.8 at least.
-- A bidirectional copy between GPUs gives three readings since 0.6: `<testcase>_read1`, `_read2` and `_total`, or `_write1` and so on.
+- `gpu0`: host and GPU, or one GPU with all others (`all_to_one`, `one_to_all`), or the GPU with
+  itself (`device_local_copy`, which counts one direction).
+- `gpu0->gpu1`: row 0, column 1 of `device_to_device` testcases, as printed. Which way the data
+  goes: in `..._write_...` from the row to the column, in `..._read_...` from the column to the row.
+  The arrow printed above the matrix says the reverse, up to 0.8 at least.
+- A bidirectional copy between GPUs gives three readings since 0.6: `<testcase>_read1`, `_read2` and
+  `_total`, or `_write1` and so on.
 """
 
 from __future__ import annotations
@@ -33,7 +37,8 @@ from acceptance.tools import reading as tools_reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
 _ROOT = re.compile(r'\{\s*"nvbandwidth"\s*:')
-# A cell is a C++ stream's default: six significant digits, in a string. Two decimals are granted as well.
+# A cell is a C++ stream's default: six significant digits, in a string. Two decimals are granted as
+# well.
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 _HALF_DIGIT = 5e-6
 _HALF_CENT = 0.005
@@ -94,7 +99,8 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
         raise UnreadableOutput(TOOL, description, f"{name} needs 'sum' as a number")
     names: Sequence[str] = (part(name, description),)
     width = len(rows[0])
-    # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum is that of the last.
+    # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum
+    # is that of the last.
     if "device_to_device_bidirectional" in name and len(rows) == 3 * width:
         names = [f"{name}_{part}" for part in _PARTS["write" if "_write_" in name else "read"]]
         _added_up(name, *(rows[width * place : width * (place + 1)] for place in range(3)))
@@ -111,9 +117,11 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
 
 
 def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
-    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last matrix.
+    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last
+    matrix.
 
-    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises UnreadableOutput.
+    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises
+    UnreadableOutput.
     """
     cells = [value for row in last.rows for value in row]
     figures = [value for value in cells if value is not None]
@@ -129,7 +137,10 @@ def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
         if printed is not None and not any(
             abs(printed - value) <= 2 * _rounded(value) for value in values
         ):
-            why = f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a figure was changed"
+            why = (
+                f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a "
+                "figure was changed"
+            )
             raise UnreadableOutput(TOOL, last.description, why)
 
 
@@ -139,14 +150,18 @@ def _rounded(value: float | None) -> float:
 
 
 def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
-    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for the last matrix alone.
+    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for
+    the last matrix alone.
 
     Raises UnreadableOutput.
     """
     for cells in zip(chain(*rows), chain(*other), chain(*both), strict=True):
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
-            why = f"{name}: both directions are {first + second:.2f} and the total says {total:.2f}: a figure was changed"
+            why = (
+                f"{name}: both directions are {first + second:.2f} and the total says "
+                f"{total:.2f}: a figure was changed"
+            )
             raise UnreadableOutput(TOOL, "", why)
 
 
@@ -211,10 +226,13 @@ TOOL = "nvbandwidth"
 
 # A bidirectional copy between GPUs gives three matrices: either direction, and both added.
 _PART = re.compile(r"\b(?:Read|Write)?(?P<part>[12]|Total) bandwidth")
-# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no address.
+# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no
+# address.
 _LISTED = re.compile(
     r"^(?P<index>\d{1,4}): (?P<name>\S.*?)"
-    r"(?: \((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: \([^()]*\))?$"
+    r"(?: "
+    r"\((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: "
+    r"\([^()]*\))?$"
 )
 _UNIT = re.compile(r"(?P<unit>GB/s|\bns)\)? *$")
 
@@ -241,10 +259,12 @@ def part(testcase: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CopyMatrix:
-    """Figures of one testcase. `description` is the line above them; None stands where the tool printed N/A.
+    """Figures of one testcase.
 
-    `total` is the tool's own sum, None where the text does not hold it; `slack` is how far rounding may take it from the sum of
-    the cells.
+    `description` is the line above them; None stands where the tool printed N/A.
+
+    `total` is the tool's own sum, None where the text does not hold it; `slack` is how far rounding
+    may take it from the sum of the cells.
     """
 
     name: str
@@ -255,14 +275,20 @@ class CopyMatrix:
 
     @property
     def of_pairs(self) -> bool:
-        """Whether rows are GPUs too. Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across machines
-        some testcases of that name have one total for each GPU (`All Gpus -> GPU(column)`).
+        """Whether rows are GPUs too.
+
+        Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across
+        machines some testcases of that name have one total for each GPU (`All Gpus ->
+        GPU(column)`).
         """
         return "device_to_device" in self.name and "(row)" in self.description
 
     @property
     def unit(self) -> str:
-        """GB/s, or ns for a latency. Raises UnreadableOutput for another unit, and where the name and the unit disagree."""
+        """GB/s, or ns for a latency.
+
+        Raises UnreadableOutput for another unit, and where the name and the unit disagree.
+        """
         match = _UNIT.search(self.description)
         if match is None or (match["unit"] == "ns") != ("latency" in self.name):
             raise UnreadableOutput(TOOL, self.description, f"the unit of {self.name} is unknown")
@@ -284,11 +310,17 @@ class CopyMatrix:
         return found
 
     def trouble(self, devices: int | None) -> str | None:
-        """Why its figures cannot be taken, or None. `devices` is how many GPUs the output lists, None where it lists none."""
+        """Why its figures cannot be taken, or None.
+
+        `devices` is how many GPUs the output lists, None where it lists none.
+        """
         width = len(self.rows[0])
         height = width if self.of_pairs else 1
         if len(self.rows) != height:
-            return f"{self.name} has {len(self.rows)} rows of {width} figures where {height} belong: lines are missing or added"
+            return (
+                f"{self.name} has {len(self.rows)} rows of {width} figures where {height} "
+                "belong: lines are missing or added"
+            )
         if devices is not None and width != devices:
             return f"{self.name} has {width} columns and the output lists {devices} devices"
         values = self.values()
@@ -298,7 +330,10 @@ class CopyMatrix:
             if value <= 0:
                 return f"{self.name} of {component} is {value:.2f}: nothing was copied there"
         if self.total is not None and abs(sum(values.values()) - self.total) > self.slack:
-            return f"{self.name} adds up to {sum(values.values()):.2f} and its SUM says {self.total:.2f}: a figure was changed"
+            return (
+                f"{self.name} adds up to {sum(values.values()):.2f} and its SUM says "
+                f"{self.total:.2f}: a figure was changed"
+            )
         return None
 
     def reading(self) -> Reading:
@@ -308,9 +343,11 @@ class CopyMatrix:
 
 @dataclass(slots=True)
 class ParsedOutput:
-    """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors` are sentences.
+    """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors`
+    are sentences.
 
-    A waived testcase without a name is an empty string. `gpus` are those that the output lists with their names.
+    A waived testcase without a name is an empty string. `gpus` are those that the output lists with
+    their names.
     """
 
     devices: int | None = None
@@ -337,7 +374,11 @@ class ParsedOutput:
         if self.errors:
             return self.errors[0]
         if self.unfinished:
-            return f"{next(iter(self.unfinished))} was started and gave no result: the tool died or the text is cut"
+            return (
+                f"{next(iter(self.unfinished))} was started and gave no result: the tool died "
+                "or "
+                "the text is cut"
+            )
         if twice := duplicate(self.gpus):
             return f"its list of devices names {twice} twice"
         for matrix in self.matrices:
@@ -345,7 +386,11 @@ class ParsedOutput:
             if why is not None:
                 return why
         if not self.matrices and self.waived:
-            return "every testcase was waived, so nothing was measured: those between GPUs need two with peer access"
+            return (
+                "every testcase was waived, so nothing was measured: those between GPUs need "
+                "two "
+                "with peer access"
+            )
         return None if self.matrices else "no testcase was run"
 
 
@@ -383,7 +428,10 @@ class _Open:
 
 @dataclass(slots=True)
 class _Text:
-    """Where the reading stands. `devices` has the list of each run: several of one machine may stand in one text."""
+    """Where the reading stands.
+
+    `devices` has the list of each run: several of one machine may stand in one text.
+    """
 
     found: ParsedOutput = field(default_factory=ParsedOutput)
     ours: bool = False
@@ -394,7 +442,9 @@ class _Text:
 
 
 def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
-    """Give the matrix that is open to the testcase that its SUM names, or else to the one that runs."""
+    """Give the matrix that is open to the testcase that its SUM names, or else
+    to the one that runs.
+    """
     if state.open is None:
         return
     shown, state.open = state.open, None
@@ -499,7 +549,8 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
         found.devices, found.gpus = len(lists[0]), tuple(state.gpus)
         if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
             found.errors.append(
-                f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"
+                f"its list of {found.devices} devices is not numbered from 0, or another run "
+                "has another: lines are missing"
             )
     bases = Counter(
         match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))
@@ -533,9 +584,12 @@ def argv(
     buffer_mib: int = 512,
     samples: int = 3,
 ) -> tuple[str, ...]:
-    """The command line. `buffer_mib` is the size of each copy in MiB, `samples` how many the median is taken of.
+    """The command line.
 
-    Raises ValueError for no testcase (it would run all of them), a name that is none, a buffer or a count of samples below 1.
+    `buffer_mib` is the size of each copy in MiB, `samples` how many the median is taken of.
+
+    Raises ValueError for no testcase (it would run all of them), a name that is none, a buffer or a
+    count of samples below 1.
     """
     if not testcases or not all(_NAME.match(name) for name in testcases):
         raise ValueError(f"nvbandwidth needs names of testcases, not {list(testcases)}")
@@ -557,8 +611,9 @@ def _waived(output: ParsedOutput) -> str:
 def parse(text: str) -> ToolOutput:
     """Read nvbandwidth's text or its JSON, whichever it is.
 
-    *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one testcase with figures, and none that died,
-    was unknown, was cut, moved nothing, or gainsays its own sum or the list of devices. Raises UnreadableOutput.
+    *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one
+    testcase with figures, and none that died, was unknown, was cut, moved nothing, or gainsays its
+    own sum or the list of devices. Raises UnreadableOutput.
     """
     lines = tools_reading.tool_lines(text)
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)

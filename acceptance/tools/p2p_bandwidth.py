@@ -1,22 +1,29 @@
-r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth (samples of CUDA 6 to 13).
+r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth
+(samples of CUDA 6 to 13).
 
-It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and on, in one direction and in both;
-then a few bytes, for the latency. How it misleads: it copies zeros and compares nothing, so its text is no proof that one byte arrived
-(early RTX 4090 drivers offered peer access and delivered wrong data), and it always exits 0. Where a pair has no peer access it prints
-the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two apart.
+It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and
+on, in one direction and in both; then a few bytes, for the latency. How it misleads: it copies
+zeros and compares nothing, so its text is no proof that one byte arrived (early RTX 4090 drivers
+offered peer access and delivered wrong data), and it always exits 0. Where a pair has no peer
+access it prints the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two
+apart.
 
-Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream and, but for the `read` ones, from row
-to column. A section that the text lacks gives no reading; with one GPU there are no pairs.
+Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream
+and, but for the `read` ones, from row to column. A section that the text lacks gives no reading;
+with one GPU there are no pairs.
 
-- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0. Samples before CUDA 8 print no matrix of it: theirs comes from
-  the lines `Device=0 CAN Access Peer Device=1`, and without those there is none.
-- `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s: both directions added.
-- `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`, `p2p_cpu_latency_on`, us: the time
-  that the host needs to queue it.
-- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row fetches from the column (`--p2p_read`).
+- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0. Samples before CUDA 8
+  print no matrix of it: theirs comes from the lines `Device=0 CAN Access Peer Device=1`, and
+  without those there is none.
+- `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s:
+  both directions added.
+- `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`,
+  `p2p_cpu_latency_on`, us: the time that the host needs to queue it.
+- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row fetches from
+  the column (`--p2p_read`).
 
-Readings of one GPU, component `gpu0`, from the diagonals, copies inside that GPU that count read and write: `p2p_local`, GB/s, from
-`p2p_off`, and `<name>_local` from each other matrix.
+Readings of one GPU, component `gpu0`, from the diagonals, copies inside that GPU that count read
+and write: `p2p_local`, GB/s, from `p2p_off`, and `<name>_local` from each other matrix.
 """
 
 from __future__ import annotations
@@ -40,7 +47,10 @@ _GROUP = re.compile(r"^\[(?P<gpus>\d{1,4}(?: \d{1,4})*)\]$")
 
 @dataclass(slots=True)
 class Access:
-    """`pairs`: whether (row, column) has peer access. `groups`: GPUs that the first of them reaches; None where a matrix is printed."""
+    """`pairs`: whether (row, column) has peer access.
+
+    `groups`: GPUs that the first of them reaches; None where a matrix is printed.
+    """
 
     pairs: dict[tuple[int, int], bool] = field(default_factory=dict)
     groups: list[set[int]] | None = None
@@ -58,18 +68,22 @@ class Access:
         return True
 
     def grouped(self) -> int | None:
-        """How many GPUs are in the groups; None without groups, and where GPUs are missing from them."""
+        """How many GPUs are in the groups; None without groups, and where GPUs
+        are missing from them.
+        """
         gpus = set[int]().union(*self.groups or ())
         return len(gpus) if gpus and gpus == set(range(len(gpus))) else None
 
     def rows(self) -> list[tuple[float, ...]] | None:
-        """The connectivity matrix of a text with groups, from its lines of pairs; None unless they tell of all pairs.
+        """The connectivity matrix of a text with groups, from its lines of pairs; None unless they
+        tell of all pairs.
 
         The groups themselves do not say which of their members reach one another.
         """
         count = self.grouped() or 0
         gpus = range(count)
-        # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred million pairs.
+        # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred
+        # million pairs.
         counted = count > 0 and len(self.pairs) == count * (count - 1)
         if not counted or self.pairs.keys() != {
             (row, column) for row in gpus for column in gpus if row != column
@@ -235,8 +249,12 @@ def _component(row: int, column: int) -> str:
 def _worthless(text: _Text) -> str | None:
     """Why a text that could be read proves nothing, or None."""
     if text.open is not None:
-        return f"the text is cut: {text.open.name} ends after row {len(text.open.rows) - 1} of {text.open.width}"
-    # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well, those must be whole.
+        return (
+            f"the text is cut: {text.open.name} ends after row {len(text.open.rows) - 1} of "
+            f"{text.open.width}"
+        )
+    # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well,
+    # those must be whole.
     grouped = None if text.access.pairs else text.access.grouped()
     needed = [
         name for name in (*_NEEDED, *text.headings) if grouped is None or name != _CONNECTIVITY
@@ -263,7 +281,10 @@ def _worthless(text: _Text) -> str | None:
             return f"{matrix.name} holds {matrix.width} GPUs and {_CONNECTIVITY} {count}"
         for row, column, value in _cells(matrix):
             if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
-                return f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was measured there"
+                return (
+                    f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was "
+                    "measured there"
+                )
     for (row, column), can in text.access.pairs.items():
         if not (
             row < count and column < count and text.matrices[_CONNECTIVITY].rows[row][column] == can
@@ -292,8 +313,9 @@ def _readings(text: _Text) -> Iterator[Reading]:
 def parse(text: str) -> ToolOutput:
     """Read p2pBandwidthLatencyTest's text.
 
-    *pass* needs the connectivity matrix and the four bandwidth matrices whole, for the same GPUs, and no figure that is zero or none.
-    It says that copies ran, not that they were right. Raises UnreadableOutput.
+    *pass* needs the connectivity matrix and the four bandwidth matrices whole, for the same GPUs,
+    and no figure that is zero or none. It says that copies ran, not that they were right. Raises
+    UnreadableOutput.
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
@@ -327,9 +349,11 @@ def parse(text: str) -> ToolOutput:
 
 
 def gain(output: ToolOutput) -> dict[str, float]:
-    """What peer access brings: `p2p_on` over `p2p_off`, a ratio, for each ordered pair; empty for one GPU.
+    """What peer access brings: `p2p_on` over `p2p_off`, a ratio, for each ordered pair; empty for
+    one GPU.
 
-    About 1 says that peer access is off or brings nothing. Raises ValueError for an output that is no pass.
+    About 1 says that peer access is off or brings nothing. Raises ValueError for an output that is
+    no pass.
     """
     if output.outcome != "pass":
         raise ValueError(f"{output.tool} measured nothing: {output.reason}")

@@ -21,16 +21,18 @@ def prove(
 ) -> ToolOutput:
     """What a tool's run of at least `seconds` proves.
 
-    A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
-    program ended well and not before its time: a healthy text from a program that failed, or did not load the machine, proves nothing.
-    Nor does one beside which a CUDA error was printed, with exit code 0 or not.
+    A fault in the text stays a fault, however the run ended. Anything else counts only when the
+    text is whole, can be read, and the program ended well and not before its time: a healthy text
+    from a program that failed, or did not load the machine, proves nothing. Nor does one beside
+    which a CUDA error was printed, with exit code 0 or not.
     """
     troubles = []
     if done.timed_out or done.returncode != 0:
         troubles.append(f"{tool} {done.describe()}")
     elif done.seconds < EARLY * seconds:
         troubles.append(
-            f"{tool} ended after {done.seconds:.1f} s and was to load the machine for {seconds:.0f} s"
+            f"{tool} ended after {done.seconds:.1f} s and was to load the machine for "
+            f"{seconds:.0f} s"
         )
     if done.truncated:
         troubles.append(f"{tool} printed more than is kept, or its output was not read to the end")

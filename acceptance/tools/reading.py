@@ -15,10 +15,11 @@ Outcome = Literal["pass", "fail", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One measured quantity: `values` maps a component (`cpu`, `memory`, `gpu0`) to a number in `unit`.
+    """One measured quantity: `values` maps a component (`cpu`, `memory`, `gpu0`) to a number in
+    `unit`.
 
-    `unit` is one of the closed set: GB/s, GFLOP/s, TFLOP/s, degC, W, MHz, us, ns, s, count, ratio, GiB. Raises ValueError for a
-    value that is not finite: such a number was never measured.
+    `unit` is one of the closed set: GB/s, GFLOP/s, TFLOP/s, degC, W, MHz, us, ns, s, count, ratio,
+    GiB. Raises ValueError for a value that is not finite: such a number was never measured.
     """
 
     name: str
@@ -50,9 +51,10 @@ class GpuEntry:
 class ToolOutput:
     """What one text is worth.
 
-    `fail`: the text itself proves a fault. `error`: it was read and proves nothing. `pass`: it was read whole and shows no fault.
-    `reason` is one sentence. `events` are plain mappings (kernel log only). `gpus` are those that the
-    text lists, in its order; `driver` is the driver's version as it prints it.
+    `fail`: the text itself proves a fault. `error`: it was read and proves nothing. `pass`: it was
+    read whole and shows no fault. `reason` is one sentence. `events` are plain mappings (kernel log
+    only). `gpus` are those that the text lists, in its order; `driver` is the driver's version as
+    it prints it.
     """
 
     tool: str
@@ -95,7 +97,8 @@ def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
 
 
 def tool_lines(text: str) -> tuple[str, ...]:
-    """The same for the output of a program that was run by hand, in a container, or on many machines: what container runtimes, log
+    """The same for the output of a program that was run by hand, in a container, or on many
+    machines: what container runtimes, log
     collectors and launchers put before every line goes too.
     """
     plain = _tidied(text.removeprefix("\ufeff").split("\n"))

@@ -2,10 +2,11 @@
 
 Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 
-- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life, not a speed: upstream says so, and it
-  changes from version to version.
+- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life,
+  not a speed: upstream says so, and it changes from version to version.
 - `stress_ng_time`, s: wall time of that stressor ("real time").
-- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`, which no whole text lacks.
+- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`, which
+  no whole text lacks.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ def argv(
 ) -> tuple[str, ...]:
     """The command line of one verified stressor. `workers` 0 means one for each logical CPU.
 
-    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its methods. `temp_path` is a
-    writable directory: stress-ng refuses to start where it cannot write, even for a stressor that writes nothing.
-    Raises ValueError for what would not run: a time below a second, a negative number of workers, a name that is none.
+    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its
+    methods. `temp_path` is a writable directory: stress-ng refuses to start where it cannot write,
+    even for a stressor that writes nothing. Raises ValueError for what would not run: a time below
+    a second, a negative number of workers, a name that is none.
     """
     if seconds < 1 or workers < 0:
         raise ValueError(
-            f"stress-ng needs at least 1 second and no negative number of workers, not {seconds} and {workers}"
+            "stress-ng needs at least 1 second and no negative number of workers, not "
+            f"{seconds} and {workers}"
         )
     chosen = {"cpu-method": "all"} if options is None and stressor == "cpu" else dict(options or {})
     for name in (stressor, *chosen):
@@ -53,14 +56,17 @@ def argv(
     return tuple(words)
 
 
-# Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP
-# EDQUOT. Any other (EIO, EINVAL, EFAULT) is an answer that a sound system does not give to a stressor.
+# Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE
+# EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP EDQUOT. Any other (EIO, EINVAL, EFAULT) is an answer that a
+# sound system does not give to a stressor.
 _REFUSALS = frozenset({1, 4, 11, 12, 13, 16, 19, 23, 24, 28, 30, 38, 95, 122})
 _ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")
 _HINDERED = re.compile(
-    r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space left|not implemented|not supported"
+    r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space "
+    r"left|not implemented|not supported"
     r"|resource temporarily unavailable|temp-path|SIGKILL|SIGTERM|\boom\b"
-    # The worker was killed before it could close its counters (stress-ng issues 117 and 125): nothing was compared.
+    # The worker was killed before it could close its counters (stress-ng issues 117 and 125):
+    # nothing was compared.
     r"|metrics-check|corrupted bogo-ops counter|hash error in bogo-ops",
     re.IGNORECASE,
 )
@@ -78,7 +84,9 @@ _SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
 
 @dataclass(slots=True)
 class Complaints:
-    """`faults` speak against the machine, `hindrances` against the way it was run; texts as printed, in their order."""
+    """`faults` speak against the machine, `hindrances` against the way it was run; texts as
+    printed, in their order.
+    """
 
     faults: list[str] = field(default_factory=list)
     hindrances: list[str] = field(default_factory=list)
@@ -109,7 +117,9 @@ class Complaints:
             self._skips.append(text)
 
     def because(self) -> str:
-        """The first line about a skipped stressor, to end a sentence with; empty when there was none."""
+        """The first line about a skipped stressor, to end a sentence with;
+        empty when there was none.
+        """
         return f" ('{plain_text.quote(self._skips[0])}')" if self._skips else ""
 
     def _signal(self, text: str) -> bool:
@@ -121,21 +131,26 @@ class Complaints:
 
 
 TOOL = "stress-ng"
-# The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a twentieth.
+# The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a
+# twentieth.
 _SHORTFALL = 0.95
 
-# Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before the level.
+# Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before
+# the level.
 _LINE = re.compile(
-    r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] (?P<text>.*)$"
+    r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] "
+    r"(?P<text>.*)$"
 )
 _SETTING = re.compile(r"^(?:setting to|defaulting to) an? (?P<time>.+?) run per stressor$")
 _DISPATCH = re.compile(r"^dispatching hogs:(?P<hogs>.*)$")
 _HOG = re.compile(r"^(?P<count>\d+) (?P<name>[a-z][\w-]*)$")
 _HEADER = re.compile(r"^stressor +bogo ops +real time")
 _UNITS = re.compile(r"^ *\(secs\)")
-# Name, bogo ops, real, user and system seconds, two rates; 0.14 added CPU used, 0.15 RSS, 0.18 a note such as `<--- (1)`.
+# Name, bogo ops, real, user and system seconds, two rates; 0.14 added CPU used, 0.15 RSS, 0.18 a
+# note such as `<--- (1)`.
 _ROW = re.compile(
-    r"^(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\d+\.\d+)(?: +\d+\.\d+){4}(?: +\d+(?:\.\d+)?)*(?: *<---.*)?$"
+    r"^(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\d+\.\d+)(?: +\d+\.\d+){4}(?: "
+    r"+\d+(?:\.\d+)?)*(?: *<---.*)?$"
 )
 _COUNT = re.compile(
     r"^(?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<items>.*))?$"
@@ -175,7 +190,10 @@ class _Text:
 
 
 def duration(line: str, text: str) -> float:
-    """Seconds of `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`. Raises UnreadableOutput, quoting `line`."""
+    """Seconds of `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`.
+
+    Raises UnreadableOutput, quoting `line`.
+    """
     total = 0.0
     for part in text.partition(" (")[0].split(", "):
         match = _DURATION_PART.match(part)
@@ -221,7 +239,8 @@ def _statement(found: _Text, line: str, text: str) -> None:
             )
         found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
     elif match := _TIMES.match(text):
-        # `--times` prints it when every stressor has ended: as good an end as the line above, which may come after it.
+        # `--times` prints it when every stressor has ended: as good an end as the line above, which
+        # may come after it.
         found.ended_s = found.ended_s or duration(line, match["time"] + "s")
 
 
@@ -318,17 +337,22 @@ def _worthless(text: _Text) -> str | None:
         name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL
     )
     if short:
-        return f"the workers of {short[0]} ran for {text.real_s[short[0]]:.4g} of {text.asked_s:.4g} s on average"
+        return (
+            f"the workers of {short[0]} ran for {text.real_s[short[0]]:.4g} of "
+            f"{text.asked_s:.4g} s on average"
+        )
     return None
 
 
 def parse(text: str) -> ToolOutput:
-    """Read stress-ng's text, standard output and error together, in any order of lines that it prints them in.
+    """Read stress-ng's text, standard output and error together, in any order of lines that it
+    prints them in.
 
-    *fail*: a verification failed, or a stressor died of a signal that wrong arithmetic causes. *error*: a permission, a resource or a
-    missing system call stopped it, it was stopped early, it did no work, or the text is cut. The exit code plays no part: versions
-    differ (stress-ng issue 272: `fail:` lines with exit code 0). Whether `--verify` was on the text does not say; argv() asks for it.
-    Raises UnreadableOutput.
+    *fail*: a verification failed, or a stressor died of a signal that wrong arithmetic causes.
+    *error*: a permission, a resource or a missing system call stopped it, it was stopped early, it
+    did no work, or the text is cut. The exit code plays no part: versions differ (stress-ng issue
+    272: `fail:` lines with exit code 0). Whether `--verify` was on the text does not say; argv()
+    asks for it. Raises UnreadableOutput.
     """
     found = _collect(text)
     faults, hindrances = found.trouble.faults, found.trouble.hindrances
@@ -342,7 +366,10 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL,
             "error",
-            f"stress-ng was hindered, which says nothing about the hardware: '{plain_text.quote(hindrances[0])}'",
+            (
+                "stress-ng was hindered, which says nothing about the hardware: "
+                f"'{plain_text.quote(hindrances[0])}'"
+            ),
         )
     if failed or found.trouble.stressor_failed:
         which = f": {plain_text.quote(names)}" if names else ""

@@ -1,11 +1,14 @@
-"""stressapptest: its command line, and what its text is worth (written to the text of versions 1.0.0 to 1.0.11).
+"""stressapptest: its command line, and what its text is worth (written to the text of versions
+1.0.0 to 1.0.11).
 
 Readings, all of component `memory`:
 
-- `stressapptest_copy`, GB/s: the line `Memory Copy`. Upstream's M is 2^20 bytes (`kMegabyte` in src/sattypes.h) and each page copied
-  counts twice, as read and as written (`CopyThread` in src/worker.h), so this is bytes moved, not bytes copied.
+- `stressapptest_copy`, GB/s: the line `Memory Copy`. Upstream's M is 2^20 bytes (`kMegabyte` in
+  src/sattypes.h) and each page copied counts twice, as read and as written (`CopyThread` in
+  src/worker.h), so this is bytes moved, not bytes copied.
 - `stressapptest_incidents`, count: wrong data found.
-- `stressapptest_errors`, count: procedural errors, which is what the word means in upstream's closing line (`statuscount_` in src/sat.cc).
+- `stressapptest_errors`, count: procedural errors, which is what the word means in upstream's
+  closing line (`statuscount_` in src/sat.cc).
 - `stressapptest_time`, s: how long the longest thread ran.
 - `stressapptest_tested`, GiB: memory under test, from `Starting SAT`.
 """
@@ -22,7 +25,8 @@ from acceptance.tools.reading import Reading, ToolOutput
 
 TOOL = "stressapptest"
 _MEGABYTE = 1024 * 1024
-# time(2) counts whole seconds at both ends, so a run may end up to a second early: 39999.55 of 40000 s in upstream's issue 117.
+# time(2) counts whole seconds at both ends, so a run may end up to a second early: 39999.55 of
+# 40000 s in upstream's issue 117.
 _EARLY_S = 1.5
 
 # 1.0.7 and later print `2019/09/24-17:39:39(UTC) ` before each line.
@@ -37,7 +41,8 @@ _COMPLETED = re.compile(
 )
 _COPY = re.compile(r"^Stats: Memory Copy: (?P<data>\d+\.\d+)M at (?P<rate>\d+\.\d+)MB/s$")
 _STATUS = re.compile(
-    r"^Status: (?P<what>PASS - please verify|FAIL - test discovered HW|FAIL - test encountered proc)"
+    r"^Status: (?P<what>PASS - please verify|FAIL - test discovered HW|FAIL - test "
+    r"encountered proc)"
 )
 # Wrong data, however the run was summed up: upstream's issue 56 is a PASS over CRC mismatches.
 _INCIDENT = re.compile(r"(?:Hardware|Page|Block|Report) Error:|CRC mismatch|\bmiscompare on\b")
@@ -56,9 +61,11 @@ _NEEDED = {
 
 
 def argv(binary: str, *, megabytes: int, seconds: int, threads: int) -> tuple[str, ...]:
-    """The command line: `threads` copy threads over `megabytes` (2^20 bytes) of memory, with the copy that heats the CPU most (-W).
+    """The command line: `threads` copy threads over `megabytes` (2^20 bytes) of memory, with the
+    copy that heats the CPU most (-W).
 
-    Raises ValueError when it could not run: each thread needs room for 3 blocks of 1 MB (fewer: `freepages < neededpages`).
+    Raises ValueError when it could not run: each thread needs room for 3 blocks of 1 MB (fewer:
+    `freepages < neededpages`).
     """
     if seconds < 1 or threads < 1:
         raise ValueError(
@@ -120,7 +127,10 @@ def _collect(text: str) -> _Text:
 
 
 def _figure(text: _Text, line: str) -> None:
-    """Keep a line with figures that are needed. A line that begins as one and cannot be read is no reason to go on without it."""
+    """Keep a line with figures that are needed.
+
+    A line that begins as one and cannot be read is no reason to go on without it.
+    """
     for start, pattern in _NEEDED.items():
         if line.startswith(start):
             match = pattern.match(line)
@@ -157,7 +167,10 @@ def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
     if text.status is None:
         return "the text is cut: the line 'Status:' is missing"
     if not text.command:
-        return "the text is cut: the line 'Log: Commandline' is missing, so the checking may have been left out"
+        return (
+            "the text is cut: the line 'Log: Commandline' is missing, so the checking may have "
+            "been left out"
+        )
     if spoilt:
         return f"it ran with {spoilt[0]}, which leaves out the checking or injects errors"
     if (
@@ -167,14 +180,18 @@ def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
     ):
         return "no data was copied"
     if figures["Completed.seconds"] < figures["Starting SAT.seconds"] - _EARLY_S:
-        return f"it ran for {figures['Completed.seconds']:.4g} of {figures['Starting SAT.seconds']:.4g} s"
+        return (
+            f"it ran for {figures['Completed.seconds']:.4g} of "
+            f"{figures['Starting SAT.seconds']:.4g} s"
+        )
     return None
 
 
 def parse(text: str) -> ToolOutput:
     """Read stressapptest's text. Any sign of wrong data is a *fail*, whatever the status line says.
 
-    *pass* needs the status, zero incidents, zero errors, data copied, and the time that was asked. Raises UnreadableOutput.
+    *pass* needs the status, zero incidents, zero errors, data copied, and the time that was asked.
+    Raises UnreadableOutput.
     """
     found = _collect(text)
     figures = _figures(found)

@@ -1,4 +1,7 @@
-"""EventLog: the events of one watcher on their way into its segment of the journal. A storm is cut short."""
+"""EventLog: the events of one watcher on their way into its segment of the journal.
+
+A storm is cut short.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from pathlib import Path
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import segment
 
-# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
+# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many
+# events of one kind, code and component.
 STORM = 100
-# Nor do so many of one gravity: pages that fail one after the other have each a code of their own. Each gravity is counted by itself, so
-# that none hides a graver one.
+# Nor do so many of one gravity: pages that fail one after the other have each a code of their own.
+# Each gravity is counted by itself, so that none hides a graver one.
 MAX_KINDS = 2000
 
 
@@ -31,7 +35,8 @@ class EventLog:
             if self._graves[gravity] == MAX_KINDS:
                 self._writer.write(
                     Note(
-                        f"more than {MAX_KINDS} different events of severity {event.severity}: further ones are left out"
+                        f"more than {MAX_KINDS} different events of severity "
+                        f"{event.severity}: further ones are left out"
                     )
                 )
             self._graves[gravity] = MAX_KINDS + 1

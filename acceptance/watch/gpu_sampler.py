@@ -1,11 +1,14 @@
-"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its own.
+"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its
+own.
 
     python -m acceptance.watch.gpu_sampler CONTEXT.json
 
-It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples go to `telemetry-gpu.jsonl`, begun
-when every GPU has been found, events and processes of others to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of
-samples is touched, written to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and
-exits with 0; with 1, and one sentence on standard error, when it cannot watch every GPU that it was given.
+It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples
+go to `telemetry-gpu.jsonl`, begun when every GPU has been found, events and processes of others to
+`journal-gpu.jsonl`. After a look at which a GPU answered, the file of samples is touched, written
+to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything
+flushed, and exits with 0; with 1, and one sentence on standard error, when it cannot watch every
+GPU that it was given.
 """
 
 from __future__ import annotations
@@ -39,13 +42,19 @@ from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attac
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
-# Counters change seldom, and reading them costs more; the disk is told to keep what was written as often.
+# Counters change seldom, and reading them costs more; the disk is told to keep what was written as
+# often.
 SLOW_S = 1.0
-# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML has for it.
+# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML
+# has for it.
 SILENT_S = 3.0
 LOST_KIND = "gpu-lost"
 _LOST_MEANING = "The GPU no longer answers its driver."
-_LOST_ACTION = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
+_LOST_ACTION = (
+    "Power the machine off and on, reseat the card and its power cables; if it comes "
+    "back, "
+    "replace the GPU."
+)
 _RESET_ACTION = (
     "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
 )
@@ -54,7 +63,8 @@ _RESET_ACTION = (
 class SamplerContext(msgspec.Struct, frozen=True):
     """What the program is told, as a JSON file. `root` is where the kernel's clocks are read.
 
-    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML alone tells of Xid errors.
+    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML
+    alone tells of Xid errors.
     """
 
     run_dir: str
@@ -76,7 +86,9 @@ class _Gpu:
 
 
 class GpuWatch:
-    """The watch itself: `sample` is one look at every GPU. Raises JournalError when its segments cannot be written.
+    """The watch itself: `sample` is one look at every GPU.
+
+    Raises JournalError when its segments cannot be written.
 
     `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
     """
@@ -127,11 +139,14 @@ class GpuWatch:
         return keep
 
     def sample(self) -> bool:
-        """Journal what NVML told since the last look, and read every GPU once; returns whether one answered, or none is left that could."""
+        """Journal what NVML told since the last look, and read every GPU once; returns whether
+        one answered, or none is left that could.
+        """
         slow = clock.boot_s() - self._slow_s >= SLOW_S
         self._poll_xids()
         answered = not self._gpus
-        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in turn would take most of a period.
+        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in
+        # turn would take most of a period.
         gpus = list(self._gpus)
         for gpu, answer in zip(
             gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True
@@ -214,7 +229,10 @@ class GpuWatch:
 
 
 def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
-    """Watch until it is over. Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all."""
+    """Watch until it is over.
+
+    Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all.
+    """
     nvml.nvmlInit()
     found = attach(nvml, context.gpus)
     run_dir, root = Path(context.run_dir), Path(context.root)

@@ -1,4 +1,6 @@
-"""The supervisor's hold on its watch over the GPUs: starting the child, seeing that it lives, ending it."""
+"""The supervisor's hold on its watch over the GPUs: starting the child, seeing
+that it lives, ending it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def argv(context: Path) -> tuple[str, ...]:
 
 
 def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
-    """Those of the named GPUs that NVML knew and that answered it before the run; the others are found missing by checks. Pure."""
+    """Those of the named GPUs that NVML knew and that answered it before the run; the others are
+    found missing by checks.
+
+    Pure.
+    """
     return tuple(
         WatchTarget(gpu.name, gpu.uuid, gpu.pci_address)
         for gpu in gpus(inventory)
@@ -50,8 +56,8 @@ def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget
 class SamplerProcess:
     """The child that watches these GPUs; none is started when there are none.
 
-    It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made in the main thread.
-    `kernel_log` says whether the kernel log is followed.
+    It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made
+    in the main thread. `kernel_log` says whether the kernel log is followed.
     """
 
     def __init__(
@@ -116,7 +122,9 @@ class SamplerProcess:
             self.failure = self._silent
 
     def _a_gpu_was_lost(self) -> bool:
-        """Whether the child told of a lost GPU: that explains its silence, and is a finding of its own."""
+        """Whether the child told of a lost GPU: that explains its silence, and
+        is a finding of its own.
+        """
         try:
             entries = segment.read_segment(self._run_dir / gpu_sampler.EVENTS).entries
         except segment.JournalError:

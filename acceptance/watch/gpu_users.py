@@ -1,8 +1,11 @@
-"""GpuUsers: which processes that are none of this run's use the GPUs that it tests, looked at once a second during the whole run.
+"""GpuUsers: which processes that are none of this run's use the GPUs that it tests, looked at once
+a second during the whole run.
 
-A process is the run's when it, or one of those that started it, carries RIGPROOF_RUN with the run's id in its environment: loads in a
-container do, too, and are seen from the host under the numbers that NVML gives. What NVML lists and /proc does not show is in another
-process namespace, and can only be counted: as many of those may be ours as programs of ours hold CUDA open and are not listed themselves.
+A process is the run's when it, or one of those that started it, carries RIGPROOF_RUN with the run's
+id in its environment: loads in a container do, too, and are seen from the host under the numbers
+that NVML gives. What NVML lists and /proc does not show is in another process namespace, and can
+only be counted: as many of those may be ours as programs of ours hold CUDA open and are not listed
+themselves.
 """
 
 from __future__ import annotations
@@ -27,12 +30,15 @@ UserKind = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
 
 # What a program must have open to compute; one that only asks NVML has not.
 CUDA_NODE = "/dev/nvidia-uvm"
-# A second look at what one look alone does not prove: a process that has just begun or is about to end.
+# A second look at what one look alone does not prove: a process that has just begun or is about to
+# end.
 AGAIN_S = 2.5
-# A driver takes some seconds to free the memory of a program that has ended, and lists it until then.
+# A driver takes some seconds to free the memory of a program that has ended, and lists it until
+# then.
 LINGER_S = 20.0
-# Memory that no listed process holds. What the driver takes for itself changes by some MiB with each context; a context of CUDA with its
-# data on a card of today takes more than a GiB, so that growth by one GiB, for ten seconds on end, is somebody's.
+# Memory that no listed process holds. What the driver takes for itself changes by some MiB with
+# each context; a context of CUDA with its data on a card of today takes more than a GiB, so that
+# growth by one GiB, for ten seconds on end, is somebody's.
 GROWN_BYTES = GIB
 HELD_S = 10.0
 # So many records tell what there is to tell: who starts a process each second fills no disk.
@@ -42,7 +48,10 @@ _ANCESTORS = 64
 
 @dataclass(slots=True)
 class _Seen:
-    """A user of a GPU since it was first seen. `early` says that no program of ours held CUDA open then."""
+    """A user of a GPU since it was first seen.
+
+    `early` says that no program of ours held CUDA open then.
+    """
 
     since_s: float
     early: bool = True
@@ -52,7 +61,9 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Gpu:
-    """What is known of one GPU: users by pid (None: one that has no number of its own), and its memory in bytes."""
+    """What is known of one GPU: users by pid (None: one that has no number of its own), and its
+    memory in bytes.
+    """
 
     seen: dict[int | None, _Seen] = field(default_factory=dict)
     listed_s: float | None = None
@@ -64,14 +75,17 @@ class _Gpu:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """The programs of this run that can be seen: whether there are any, and those that hold CUDA open and that NVML does not list."""
+    """The programs of this run that can be seen: whether there are any, and those that hold CUDA
+    open and that NVML does not list.
+    """
 
     visible: bool
     unlisted: int
 
 
 class GpuUsers:
-    """Looks at who uses the GPUs and writes down whoever is not of this run, when it comes and when it goes.
+    """Looks at who uses the GPUs and writes down whoever is not of this run, when it comes and when
+    it goes.
 
     `root` is where /proc is read. `write` takes the records; what it raises comes out of `poll`.
     """
@@ -87,7 +101,10 @@ class GpuUsers:
         self._own: _Own | None = None
 
     def poll(self, handles: Mapping[str, Any], pool: Executor) -> None:
-        """Look once at these GPUs, by name, side by side. A GPU that does not answer is passed over: others tell of it."""
+        """Look once at these GPUs, by name, side by side.
+
+        A GPU that does not answer is passed over: others tell of it.
+        """
         now, self._own = clock.boot_s(), None
         answers = dict(zip(handles, pool.map(self._read_users, handles.values()), strict=True))
         listed = {one.pid for found, _ in answers.values() if found for one in found.listed()}
@@ -104,7 +121,9 @@ class GpuUsers:
                 self._report_ended(gpu.seen.pop(pid), now)
 
     def _read_users(self, handle: Any) -> tuple[Users | None, int | None]:
-        """Who uses a GPU, and how many bytes of its memory are in use; None for what it does not tell."""
+        """Who uses a GPU, and how many bytes of its memory are in use; None for
+        what it does not tell.
+        """
         try:
             memory = ask_or_none(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
             used = getattr(memory, "used", None)
@@ -174,7 +193,10 @@ class GpuUsers:
             )
 
     def _kin(self, pid: int) -> UserKind:
-        """Whose a process is. "ending": it has no memory any more, so its environment is gone, too."""
+        """Whose a process is.
+
+        "ending": it has no memory any more, so its environment is gone, too.
+        """
         entry = table.entry(pid, self._root)
         if entry is None:
             return "elsewhere"
@@ -195,7 +217,9 @@ class GpuUsers:
         return "foreign" if readable else "unreadable"
 
     def _programs(self, listed: set[int]) -> _Own:
-        """The run's own programs, looked for once a look at most, and only where something has to be told from them."""
+        """The run's own programs, looked for once a look at most, and only where something has
+        to be told from them.
+        """
         if self._own is None:
             family = orphans.find(self._run_id, self._root)
             self._own = _Own(
@@ -204,7 +228,9 @@ class GpuUsers:
         return self._own
 
     def _holds_cuda(self, pid: int) -> bool:
-        """Whether a process of ours has CUDA's device node open; one that may not be asked may have."""
+        """Whether a process of ours has CUDA's device node open; one that may
+        not be asked may have.
+        """
         try:
             return any(
                 str(link.readlink()) == CUDA_NODE
@@ -226,9 +252,11 @@ class GpuUsers:
         now: float,
         listed: set[int],
     ) -> Iterator[None]:
-        """Judge the memory in use that no process is listed for, against what it was at the start; gives None while it is somebody's.
+        """Judge the memory in use that no process is listed for, against what it was at the start;
+        gives None while it is somebody's.
 
-        It says nothing while a program of ours that is not listed may hold it, or where a process is listed without its memory.
+        It says nothing while a program of ours that is not listed may hold it, or where a process
+        is listed without its memory.
         """
         held = {one.pid: one.memory_bytes for one in users.listed()}
         known = [bytes_ for bytes_ in held.values() if bytes_ is not None]
@@ -273,15 +301,24 @@ class GpuUsers:
 
     def _record(self, record: ForeignProcess) -> None:
         if self._written == MAX_RECORDS:
-            text = f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} times: further ones are left out"
+            text = (
+                f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} "
+                "times: "
+                "further ones are left out"
+            )
             self._write(Note(text, trouble=True))
         elif self._written < MAX_RECORDS:
             self._write(record)
         self._written += 1
 
     def _report_unknown(self, name: str, gpu: _Gpu, now: float) -> None:
-        """A GPU whose driver told its processes before and does so no more; one that never did is remarked before the run."""
+        """A GPU whose driver told its processes before and does so no more; one that never did
+        is remarked before the run.
+        """
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True
-            text = "the driver no longer tells which processes compute on it, so whether it was used alone is not known"
+            text = (
+                "the driver no longer tells which processes compute on it, so whether it was "
+                "used alone is not known"
+            )
             self._write(Note(f"{name}: {text}: run again; if it comes back, reboot", trouble=True))

@@ -1,4 +1,6 @@
-"""The supervisor's watch over sensors, kernel log and (by a child) GPUs, for as long as a run lasts, whatever happens to its sessions."""
+"""The supervisor's watch over sensors, kernel log and (by a child) GPUs, for as long as a run
+lasts, whatever happens to its sessions.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,17 @@ from acceptance.watch.targets import WatchTarget
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
-# How long a report of several messages may stay open. An error storm never pauses, and a crash must not take what was held back.
+# How long a report of several messages may stay open. An error storm never pauses, and a crash must
+# not take what was held back.
 HOLD_S = 3.0
 
 
 def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event:
     """A kernel event as a record of the journal.
 
-    `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock that stands still while the machine
-    sleeps (`offset_s` behind ours), and that a paused VM may leave behind altogether: a stamp that does not fit the moment of reading is
-    replaced by it.
+    `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock
+    that stands still while the machine sleeps (`offset_s` behind ours), and that a paused VM may
+    leave behind altogether: a stamp that does not fit the moment of reading is replaced by it.
     """
     stamp = event.time + offset_s if isinstance(event.time, float) else read_s
     fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # some looks ago, at most
@@ -45,10 +48,12 @@ def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event
 
 
 class HostWatch:
-    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`; and a child that watches these GPUs.
+    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`; and a
+    child that watches these GPUs.
 
-    It never raises into the run. What went wrong with it is in `failure` after `stop`. `kernel_log_after` is the sequence number of the
-    last kernel message before it began; None where the log cannot be read. It is made in the main thread, because it starts the child.
+    It never raises into the run. What went wrong with it is in `failure` after `stop`.
+    `kernel_log_after` is the sequence number of the last kernel message before it began; None where
+    the log cannot be read. It is made in the main thread, because it starts the child.
 
     Raises JournalError when its segments cannot be begun.
     """
@@ -125,10 +130,12 @@ class HostWatch:
             return
         fresh, now = self._log.read_new(), clock.boot_s()
         self._held += [(record, now) for record in fresh]
-        # A report that spreads over several messages is read whole: while messages come, what came before waits for the next look.
+        # A report that spreads over several messages is read whole: while messages come, what came
+        # before waits for the next look.
         if self._held and (last or not fresh or now - self._held[0][1] >= HOLD_S):
             read_at = {record.seconds_since_boot: moment for record, moment in self._held}
-            # Both clocks at one moment: reading a long report takes a while, and would move its events to before their check began.
+            # Both clocks at one moment: reading a long report takes a while, and would move its
+            # events to before their check began.
             offset_s = clock.boot_s() - time.monotonic()
             for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
                 moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
@@ -143,12 +150,18 @@ class HostWatch:
             )
 
     def stop(self) -> None:
-        """Take a last look, end the child and close the segments; within half a minute whatever hangs."""
+        """Take a last look, end the child and close the segments; within half a
+        minute whatever hangs.
+        """
         self._over.set()
         self._thread.join(10.0)
         self._gpus.stop()
         if self._thread.is_alive():
-            self._trouble = "the watch over sensors and kernel log hangs: a sensor or the kernel log does not answer"
+            self._trouble = (
+                "the watch over sensors and kernel log hangs: a sensor or the kernel "
+                "log does "
+                "not answer"
+            )
             return
         self._samples.close()
         self._events.close()

@@ -27,7 +27,9 @@ class WatchTarget(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AttachedGpu:
-    """A GPU as it was found before the watch: with its sampler, or with the binding's word that it is lost already."""
+    """A GPU as it was found before the watch: with its sampler, or with the binding's word that
+    it is lost already.
+    """
 
     known: WatchTarget
     handle: Any
@@ -36,12 +38,16 @@ class AttachedGpu:
 
 
 def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
-    """Find every GPU. Raises WatchError when one is not what it must be, or two of them cannot be told apart."""
+    """Find every GPU.
+
+    Raises WatchError when one is not what it must be, or two of them cannot be told apart.
+    """
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
         if twice := [value for value, count in counts.items() if count > 1]:
             raise WatchError(
-                f"two GPUs have the same {name} {twice[0]}: nobody could say which of them is watched"
+                f"two GPUs have the same {name} {twice[0]}: nobody could say which of them "
+                "is watched"
             )
     return tuple(_find(nvml, gpu) for gpu in gpus)
 

@@ -1,4 +1,6 @@
-"""The telemetry of the GPUs as it is written, read once and then on from where reading ended: a segment of days is long."""
+"""The telemetry of the GPUs as it is written, read once and then on from where reading ended: a
+segment of days is long.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,17 @@ from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect.sensor_range import Range
 from acceptance.journal import reader, segment
 
-# How far from a moment a sample may be that still tells of it, in seconds: ten times the period; or the span that one stands for.
+# How far from a moment a sample may be that still tells of it, in seconds: ten times the period; or
+# the span that one stands for.
 NEAR_S = 2.0
 NEAR_SPAN_S = 10.0
 
 
 class GpuTelemetry:
-    """Follows one segment of samples. `ranges` are those of each GPU's sensors, by its name (`sensor_range.card_ranges`)."""
+    """Follows one segment of samples.
+
+    `ranges` are those of each GPU's sensors, by its name (`sensor_range.card_ranges`).
+    """
 
     def __init__(self, path: Path, ranges: Mapping[str, Mapping[str, Range]] | None = None) -> None:
         self._tail = reader.Tail(path)
@@ -35,7 +41,8 @@ class GpuTelemetry:
         return self._collector.histories()
 
     def heat(self, gpu: str, boot_s: float) -> GpuHeat | None:
-        """What was sampled of a GPU next to a moment, in seconds since boot; None where nothing that can be read is near enough.
+        """What was sampled of a GPU next to a moment, in seconds since boot; None where nothing
+        that can be read is near enough.
 
         Never raises: what a load found wrong must not be lost for want of its temperature.
         """

@@ -19,7 +19,9 @@ LIST = Path(__file__).with_name("equivalents.toml")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 when every mutation was noticed or is on the reviewed list, 1 when one was not, 2 when nothing can be said."""
+    """0 when every mutation was noticed or is on the reviewed list, 1 when one was not, 2 when
+    nothing can be said.
+    """
     options = _options(argv)
 
     def chosen(path: str) -> bool:

@@ -1,4 +1,6 @@
-"""A campaign: the mutations that are asked for, tried in the code and in the tables, and what became of each."""
+"""A campaign: the mutations that are asked for, tried in the code and in the tables, and what
+became of each.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def _result(job: Job | TableJob, by: str, known: Known) -> Result:
 def try_code(
     root: Path, scratch: Path, jobs: Sequence[Job], known: Known, at_a_time: int
 ) -> list[Result]:
-    """Try mutations of code. Raises NotGreen. Not to be called where anything of rigproof was imported."""
+    """Try mutations of code. Raises NotGreen.
+
+    Not to be called where anything of rigproof was imported.
+    """
     if not jobs:
         return []
     runner.prepare(root, scratch / "compiled")
@@ -134,7 +139,10 @@ def _stages(
 def try_tables(
     root: Path, scratch: Path, jobs: Sequence[TableJob], known: Known, at_a_time: int
 ) -> list[Result]:
-    """Try mutations of tables. Raises NotGreen. This process may not try mutations of code afterwards."""
+    """Try mutations of tables. Raises NotGreen.
+
+    This process may not try mutations of code afterwards.
+    """
     if not jobs:
         return []
     try:

@@ -1,7 +1,9 @@
-"""One pytest, started once; every mutant is a fork of it that collects and runs the tests with one module mutated.
+"""One pytest, started once; every mutant is a fork of it that collects and runs the tests with one
+module mutated.
 
-Starting pytest takes longer than most tests here, so the processes part just before collection: what a fork imports of rigproof it
-imports afresh, through the finder that serves the mutated module.
+Starting pytest takes longer than most tests here, so the processes part just before collection:
+what a fork imports of rigproof it imports afresh, through the finder that serves the mutated
+module.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ _ARGUMENTS = [
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Gives the compiled tree it was made with; neither reads nor writes what Python keeps compiled."""
+    """Gives the compiled tree it was made with; neither reads nor writes what
+    Python keeps compiled.
+    """
 
     def __init__(self, name: str, path: str, code: CodeType) -> None:
         super().__init__(name, path)
@@ -75,14 +79,18 @@ class Served(importlib.abc.MetaPathFinder):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one fork does: the tests it runs, and the module it mutates before, where it mutates one."""
+    """What one fork does: the tests it runs, and the module it mutates before,
+    where it mutates one.
+    """
 
     tests: tuple[str, ...]
     mutated: Callable[[], Served] | None = None
 
 
 class _Fork:
-    """The plugin: in the first process it hands pytest to `drive`; in a fork it says through its pipe which test noticed."""
+    """The plugin: in the first process it hands pytest to `drive`; in a fork it says through its
+    pipe which test noticed.
+    """
 
     def __init__(
         self, scratch: Path, drive: Callable[[Callable[[Task], tuple[int, int]]], None]
@@ -107,7 +115,10 @@ class _Fork:
         return True
 
     def start(self, task: Task) -> tuple[int, int]:
-        """Begin a fork: its number, and the pipe on which it says who noticed. Does not return in the fork itself."""
+        """Begin a fork: its number, and the pipe on which it says who noticed.
+
+        Does not return in the fork itself.
+        """
         read, write = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -141,7 +152,9 @@ class _Fork:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: Path) -> bool:
-        """Whatever else lies beside the files that are asked for: pytest would look at all of it."""
+        """Whatever else lies beside the files that are asked for: pytest would
+        look at all of it.
+        """
         return collection_path not in self.wanted
 
     @pytest.hookimpl

@@ -1,6 +1,10 @@
-"""Mutations of the tables that judge: each limit, each weight of an event, taken away or turned round. Pure: text in, texts out.
+"""Mutations of the tables that judge: each limit, each weight of an event, taken away or turned
+round.
 
-The tables are lines of `key = value`, so that a mutation is an edit of one line, or of the stretch of lines that one entry takes.
+Pure: text in, texts out.
+
+The tables are lines of `key = value`, so that a mutation is an edit of one line, or of the stretch
+of lines that one entry takes.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ _CODE = re.compile(r"\b\d{5}\b(?:, |,)?")
 
 @dataclass(frozen=True, slots=True)
 class DataMutation:
-    """One change of a table: the line it begins on and that line, the change in words, and the whole table after it."""
+    """One change of a table: the line it begins on and that line, the change in words, and the
+    whole table after it.
+    """
 
     line: int
     text: str
@@ -33,7 +39,9 @@ class DataMutation:
 
 
 def limit_mutations(text: str) -> Iterator[DataMutation]:
-    """Every limit gone; every bound at the other end, and ten times looser (ten, where it is none); every remark gone."""
+    """Every limit gone; every bound at the other end, and ten times looser (ten, where it is
+    none); every remark gone.
+    """
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if line == "[[limit]]":
@@ -57,14 +65,19 @@ def limit_mutations(text: str) -> Iterator[DataMutation]:
 
 
 def _looser(value: float, *, low: bool) -> float:
-    """Ten times looser. Whole numbers stay whole: a count of 0.1 is no other limit than one of 1."""
+    """Ten times looser.
+
+    Whole numbers stay whole: a count of 0.1 is no other limit than one of 1.
+    """
     if not low:
         return value * _LOOSENED or _LOOSENED
     return float(value // _LOOSENED) if value == int(value) else value / _LOOSENED
 
 
 def weight_mutations(text: str) -> Iterator[DataMutation]:
-    """Every severity info, and info fatal; every flag turned round or gone; every code of a group gone; every entry gone."""
+    """Every severity info, and info fatal; every flag turned round or gone; every code of a
+    group gone; every entry gone.
+    """
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if weight := _WEIGHT.match(line):

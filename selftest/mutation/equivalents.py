@@ -1,4 +1,7 @@
-"""The reviewed list of mutations that nobody can tell from the original, each with the reason. Pure but for reading TOML."""
+"""The reviewed list of mutations that nobody can tell from the original, each with the reason.
+
+Pure but for reading TOML.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ import msgspec
 
 
 class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry: the module, the line's text without indentation, the change, and why no test can tell. It speaks of every such line."""
+    """One entry: the module, the line's text without indentation, the change, and why no test can
+    tell.
+
+    It speaks of every such line.
+    """
 
     path: str
     line: str
@@ -33,7 +40,9 @@ class Known:
     entries: tuple[Equivalent, ...]
 
     def why(self, path: str, text: str, change: str) -> str | None:
-        """The reason for which this mutation cannot be noticed; None where the list does not know it."""
+        """The reason for which this mutation cannot be noticed; None where the
+        list does not know it.
+        """
         for entry in self.entries:
             if (entry.path, entry.line, entry.change) == (path, text, change):
                 return entry.why
@@ -42,7 +51,9 @@ class Known:
     def stale(
         self, found: Iterable[tuple[str, str, str]], paths: Iterable[str]
     ) -> list[Equivalent]:
-        """The entries of these modules that no mutation (path, line's text, change) matches any more."""
+        """The entries of these modules that no mutation (path, line's text,
+        change) matches any more.
+        """
         there = set(found)
         of = set(paths)
         return [

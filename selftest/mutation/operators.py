@@ -1,7 +1,10 @@
-"""What a mutation of Python source is: one small change to one rule. Pure: source in, mutations out.
+"""What a mutation of Python source is: one small change to one rule.
 
-Texts, docstrings, annotations and assertions are left alone: a message may be worded anew without anybody's judgement changing, and an
-assertion only tells the type checker what is known. Nothing inside an f-string is touched for the same reason.
+Pure: source in, mutations out.
+
+Texts, docstrings, annotations and assertions are left alone: a message may be worded anew without
+anybody's judgement changing, and an assertion only tells the type checker what is known. Nothing
+inside an f-string is touched for the same reason.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ Operator = Callable[[ast.AST, "Place"], Iterator[ast.AST]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the tree a node stands: what is above it, nearest first, and in which field of that."""
+    """Where in the tree a node stands: what is above it, nearest first, and in
+    which field of that.
+    """
 
     above: tuple[ast.AST, ...]
     field: str
@@ -38,7 +43,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change: the node at `number` of `nodes` becomes `new`. `text` is the line that it stands on, without indentation."""
+    """One change: the node at `number` of `nodes` becomes `new`.
+
+    `text` is the line that it stands on, without indentation.
+    """
 
     rule: str
     number: int
@@ -87,7 +95,10 @@ def _spared(node: ast.AST) -> bool:
 def mutations(
     source: str, words: Mapping[str, str], only: frozenset[str] | None = None
 ) -> tuple[Mutation, ...]:
-    """Every mutation of a source, by its place. `words` are outcomes and what each is replaced by; `only` names the rules to apply."""
+    """Every mutation of a source, by its place.
+
+    `words` are outcomes and what each is replaced by; `only` names the rules to apply.
+    """
     lines = source.splitlines()
     found: list[Mutation] = []
     times: Counter[tuple[int, str, str]] = Counter()

@@ -55,7 +55,8 @@ def compared(
 ) -> Iterator[ast.AST]:
     """A comparison turned round, and one that takes the bound in or leaves it out.
 
-    A whole condition is not turned round: it is forced both ways, and what notices that notices this.
+    A whole condition is not turned round: it is forced both ways, and what notices that notices
+    this.
     """
     if isinstance(node, ast.Compare):
         whole = field in CONDITIONS and len(node.ops) == 1
@@ -79,7 +80,9 @@ def joined(
 def negated(
     node: ast.AST, parent: ast.AST, field: str, _table: bool, _words: Words
 ) -> Iterator[ast.AST]:
-    """A `not` taken away, or added to a part of an `and` or `or` that is no comparison: those, and whole conditions, see above."""
+    """A `not` taken away, or added to a part of an `and` or `or` that is no comparison: those,
+    and whole conditions, see above.
+    """
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         if field not in CONDITIONS:
             yield copy.deepcopy(node.operand)
@@ -107,7 +110,8 @@ def silenced(
     if isinstance(node, ast.Raise | ast.AugAssign):
         yield ast.Pass()
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield | ast.YieldFrom):
-        # Still a generator: without this the missing word would be told by a TypeError, and not by its absence.
+        # Still a generator: without this the missing word would be told by a TypeError, and not by
+        # its absence.
         yield ast.Expr(ast.YieldFrom(ast.Tuple([], ast.Load())))
     elif (
         isinstance(node, ast.Expr)
@@ -166,7 +170,9 @@ def chosen(
 def shortened(
     node: ast.AST, parent: ast.AST, field: str, table: bool, _words: Words
 ) -> Iterator[ast.AST]:
-    """A table that lacks one of its entries: mappings anywhere, sets and rows where a name of the module is given them."""
+    """A table that lacks one of its entries: mappings anywhere, sets and rows where a name of
+    the module is given them.
+    """
     if isinstance(node, ast.Dict) and len(node.keys) > 0:
         for index in range(len(node.keys)):
             new = copy.deepcopy(node)
@@ -189,7 +195,10 @@ def shortened(
 def exchanged(
     node: ast.AST, _parent: ast.AST, _field: str, table: bool, _words: Words
 ) -> Iterator[ast.AST]:
-    """A table in which two neighbours have each other's value. What is spread into it by `**` is no entry."""
+    """A table in which two neighbours have each other's value.
+
+    What is spread into it by `**` is no entry.
+    """
     if isinstance(node, ast.Dict) and table:
         for index in range(len(node.values) - 1):
             if None in node.keys[index : index + 2]:

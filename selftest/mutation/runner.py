@@ -1,9 +1,11 @@
 """The edge: processes that try mutants, some at a time.
 
-Why this and no library. cosmic-ray starts a pytest for every mutant: a second of imports before the first assertion, for thousands of
-mutants. mutmut mutates texts as well, so that half of its survivors are words in messages, and knows nothing of which tests belong to
-which module. Here one process imports pytest, hypothesis and the other libraries once, but nothing of rigproof; each mutant is a fork
-of it that finds the mutated module in place of the real one and runs the module's own tests first, stopping at the first that notices.
+Why this and no library. cosmic-ray starts a pytest for every mutant: a second of imports before the
+first assertion, for thousands of mutants. mutmut mutates texts as well, so that half of its
+survivors are words in messages, and knows nothing of which tests belong to which module. Here one
+process imports pytest, hypothesis and the other libraries once, but nothing of rigproof; each
+mutant is a fork of it that finds the mutated module in place of the real one and runs the module's
+own tests first, stopping at the first that notices.
 """
 
 from __future__ import annotations
@@ -29,9 +31,12 @@ HANGS = "(hangs)"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One mutant of one subject, and the stage of its tests that it has come to. No mutation: the baseline.
+    """One mutant of one subject, and the stage of its tests that it has come to.
 
-    `source` is the module's text as the mutation was made from: who edits the file meanwhile mutates nothing else than what is told.
+    No mutation: the baseline.
+
+    `source` is the module's text as the mutation was made from: who edits the file meanwhile
+    mutates nothing else than what is told.
     """
 
     subject: Subject
@@ -68,7 +73,8 @@ def prepare(root: Path, compiled: Path) -> None:
     import pynvml  # noqa: F401
     import rich.console  # noqa: F401
 
-    # That a property fails is all there is to know: nobody reads the smallest case of it, which takes far longer to find.
+    # That a property fails is all there is to know: nobody reads the smallest case of it, which
+    # takes far longer to find.
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile(
         "mutation", derandomize=True, max_examples=20, deadline=None, database=None, phases=phases
@@ -103,7 +109,10 @@ def run(
     limit_s: Callable[[Job], float],
     scratch: Path,
 ) -> Iterator[Tried]:
-    """Try every job of the queue, so many at a time; each as it ends. Who takes a result may put more jobs on the queue."""
+    """Try every job of the queue, so many at a time; each as it ends.
+
+    Who takes a result may put more jobs on the queue.
+    """
     running: dict[int, _Running] = {}
     while True:
         while len(running) < jobs and queue:

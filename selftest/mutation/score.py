@@ -1,4 +1,7 @@
-"""What the mutations came to: counts, the score, and each that nobody noticed. Pure but for reading a record."""
+"""What the mutations came to: counts, the score, and each that nobody noticed.
+
+Pure but for reading a record.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ _SEED = 7  # any number; that it is always the same is what matters
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One mutation: who noticed it (empty: nobody), and the reviewed reason for which nobody can, where there is one."""
+    """One mutation: who noticed it (empty: nobody), and the reviewed reason for which nobody
+    can, where there is one.
+    """
 
     path: str
     line: int
@@ -58,13 +63,18 @@ class Score:
 
     def lines(self) -> Iterator[str]:
         """The table: one line a module, one a folder, those that got by, the score."""
-        yield f"{'module':44} {'mutants':>8} {'noticed':>8} {'equivalent':>10} {'not':>5} {'score':>8}"
+        yield (
+            f"{'module':44} {'mutants':>8} {'noticed':>8} {'equivalent':>10} {'not':>5} "
+            f"{'score':>8}"
+        )
         paths = sorted({one.path for one in self.results})
         folders = sorted({path.rpartition("/")[0] + "/" for path in paths})
         for name in (*paths, *folders, ""):
             mutants, noticed, equivalent, missed = self.counts(name)
             share = share_of(noticed, mutants - equivalent)
-            yield f"{name or 'all':44} {mutants:8} {noticed:8} {equivalent:10} {missed:5} {share:>8}"
+            yield (
+                f"{name or 'all':44} {mutants:8} {noticed:8} {equivalent:10} {missed:5} {share:>8}"
+            )
         for one in self.wrong:
             yield f"not equivalent: {one.path}:{one.line}: {one.change}: noticed by {one.by}"
         yield from (f"NOT noticed: {one}" for one in self.missed)

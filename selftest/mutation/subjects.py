@@ -1,4 +1,6 @@
-"""What is mutated, and which tests must notice: those of each module in stages, the quickest first, the rest only where it saw nothing."""
+"""What is mutated, and which tests must notice: those of each module in stages, the quickest
+first, the rest only where it saw nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from selftest.mutation import rules
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One module of the product: its path, the tests that must notice in stages, its words, and which rules of mutation apply to it."""
+    """One module of the product: its path, the tests that must notice in stages, its words, and
+    which rules of mutation apply to it.
+    """
 
     path: str
     stages: tuple[tuple[str, ...], ...]
@@ -23,7 +27,8 @@ class Subject:
         return self.path.removesuffix(".py").replace("/", ".")
 
 
-# Modules that have not been mutated whole yet, by path. All others are held: every mutation is noticed, or reviewed.
+# Modules that have not been mutated whole yet, by path. All others are held: every mutation is
+# noticed, or reviewed.
 NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/collection.py", "acceptance/core/finding.py", "acceptance/core/fold.py",
     "acceptance/core/foreign_process.py", "acceptance/core/judgement.py",
@@ -49,7 +54,11 @@ NOT_YET: frozenset[str] = frozenset({
 # What decides: everything is mutated.
 _DECIDE: dict[str, dict[str, str]] = {
     "core": {
-        "clock_reasons": "clock_reasons diagnosis/steady_state | reports/gauges reports/page_timeline suites/watch_suite",
+        "clock_reasons": (
+            "clock_reasons diagnosis/steady_state | reports/gauges "
+            "reports/page_timeline "
+            "suites/watch_suite"
+        ),
         "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
         " | machine/shipped_machines",
         "direction": "direction | history/comparison",
@@ -76,7 +85,9 @@ _DECIDE: dict[str, dict[str, str]] = {
         "waiver": "machine/machine_file machine/machine_errors"
         " | expect/declaration expect/plan_builder expect/plan_lint"
         " | machine/shipped_machines",
-        "whole_run": "fold verdict_strays verdict_postponed | repeat session/live_evidence | fold_properties",
+        "whole_run": (
+            "fold verdict_strays verdict_postponed | repeat session/live_evidence | fold_properties"
+        ),
         "grammar": "grammar",
     },
     "diagnosis": {
@@ -139,7 +150,8 @@ _DECIDE: dict[str, dict[str, str]] = {
         "advice": "advice",
     },
 }
-# Parsers: what they refuse and what they compare is mutated. How a line is cut apart is tested by recordings.
+# Parsers: what they refuse and what they compare is mutated. How a line is cut apart is tested by
+# recordings.
 _READ: dict[str, dict[str, str]] = {
     "core": {
         "plain_text": "tools/reading | tools/proof tools/log_prefix tools/topo",
@@ -151,10 +163,16 @@ _READ: dict[str, dict[str, str]] = {
     "tools": {
         "bandwidth_test": "bandwidth_test | log_prefix recordings",
         "cpuburn": "cpuburn",
-        "cuda_error": "cuda_error cuda_failure | nvbandwidth p2p_bandwidth device_query gpu_burn bandwidth_test",
+        "cuda_error": (
+            "cuda_error cuda_failure | nvbandwidth p2p_bandwidth device_query gpu_burn "
+            "bandwidth_test"
+        ),
         "device_query": "device_query | log_prefix recordings",
         "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
-        "load_output": "burn_load_output gpu_load_output load_output | suites/together_suite suites/burn_fixtures",
+        "load_output": (
+            "burn_load_output gpu_load_output load_output | suites/together_suite "
+            "suites/burn_fixtures"
+        ),
         "nvbandwidth": "nvbandwidth | log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | recordings log_prefix",
         "proof": "proof | p2p_bandwidth",

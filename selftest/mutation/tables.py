@@ -1,6 +1,8 @@
-"""Trying the mutations of tables: each is written to a folder of its own and held against the tests' second books, in this process.
+"""Trying the mutations of tables: each is written to a folder of its own and held against the
+tests' second books, in this process.
 
-`limit_book` and `severity_book` are what the tests assert on the shipped tables; one that says nothing of a mutated one has not noticed.
+`limit_book` and `severity_book` are what the tests assert on the shipped tables; one that says
+nothing of a mutated one has not noticed.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def mutations(file: Path) -> list[DataMutation]:
 
 
 def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
-    """A question: with this text in place of that table, what does the second book say? Empty: nothing.
+    """A question: with this text in place of that table, what does the second book say?
+
+    Empty: nothing.
 
     Raises NotGreen where it has something to say of the tables as they are.
     """

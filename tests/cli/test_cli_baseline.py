@@ -150,7 +150,10 @@ def test_recorded_runs(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("1xh200-host-smoke", "tested a part of the machine"),
         (
             "1xh200-container-accept",
-            "is UNJUDGED, and only a run that passed can be the baseline (the loads ran in an image",
+            (
+                "is UNJUDGED, and only a run that passed can be the baseline (the loads ran in "
+                "an image"
+            ),
         ),
     ):
         code, _, err = call("baseline", "accept", f"reports/{name}")

@@ -101,10 +101,23 @@ def test_every_value_for_other_programs(call: Call, out: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 8
     assert rows[-1] | {"era": ""} == {
-        "run_id": "run-3", "utc": "2026-01-04T02:00:00.000Z", "verdict": "PASS", "profile": "nightly", "apart": "", "era": "",
-        "check": "link.copy", "measurement": "copy_h2d", "component": "gpu1", "serial": "", "unit": "GB/s", "value": "120.0",
-        "again": "", "outside": "0", "unsteady": "0", "failed": "0",
-    }  # fmt: skip
+        "run_id": "run-3",
+        "utc": "2026-01-04T02:00:00.000Z",
+        "verdict": "PASS",
+        "profile": "nightly",
+        "apart": "",
+        "era": "",
+        "check": "link.copy",
+        "measurement": "copy_h2d",
+        "component": "gpu1",
+        "serial": "",
+        "unit": "GB/s",
+        "value": "120.0",
+        "again": "",
+        "outside": "0",
+        "unsteady": "0",
+        "failed": "0",
+    }
     code, text, _ = call(
         "history", "copy_h2d", "--component", "gpu0", "--nights", "2", "--export", "jsonl"
     )
@@ -181,9 +194,9 @@ def test_made_anew(call: Call, out: Path) -> None:
     code, text, err = call("history", "--rebuild")
     assert (code, err) == (0, "")
     assert (
-        "the history was made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-"
-        in text
-    )
+        "the history was made anew, with 4 nights; the old file is kept as "
+        "history.sqlite3.replaced-"
+    ) in text
     assert call("history", "--export", "jsonl")[1] == before
 
 
@@ -229,7 +242,10 @@ def test_another_machine_in_the_same_folder(call: Call, out: Path) -> None:
     assert code == 2
     assert_one_sentence(
         err,
-        "reports: holds no history of machine-3 (there is one of machine-1, machine-2: --machine-id shows it)",
+        (
+            "reports: holds no history of machine-3 (there is one of machine-1, machine-2: "
+            "--machine-id shows it)"
+        ),
     )
 
 

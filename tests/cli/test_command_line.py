@@ -1,4 +1,6 @@
-"""What the user types: every mistake gets one sentence on standard error, with its cure, and an exit code that is no verdict."""
+"""What the user types: every mistake gets one sentence on standard error, with its cure, and an
+exit code that is no verdict.
+"""
 
 from __future__ import annotations
 
@@ -92,12 +94,17 @@ UNNEEDED = {
 
 
 def test_what_a_verb_does_not_need_is_not_loaded() -> None:
-    """Pages are made at the end, a container's engine is not everywhere, and checks are another process's.
+    """Pages are made at the end, a container's engine is not everywhere, and checks are another
+    process's.
 
-    One process loads verb after verb: what is not there after the last of several is needed by none of them.
+    One process loads verb after verb: what is not there after the last of several is needed by none
+    of them.
     """
     never = {"jinja2", "junitparser", "docker", "pytest", "numpy"}
-    code = f"import importlib, sys\nfor name in {list(UNNEEDED)}:\n    importlib.import_module(name)\n    print(*sys.modules)"
+    code = (
+        f"import importlib, sys\nfor name in {list(UNNEEDED)}:\n    "
+        "importlib.import_module(name)\n    print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     wrong = []
     for (module, unneeded), loaded in zip(UNNEEDED.items(), done.stdout.splitlines(), strict=True):
@@ -257,7 +264,10 @@ def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
             ["cpu_gemm_f99", "no check measures"],
         ),
         (
-            '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = 1\nreason = "r"\n',
+            (
+                '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = '
+                '1\nreason = "r"\n'
+            ),
             ["cannot be waived"],
         ),
     ],

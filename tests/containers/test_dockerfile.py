@@ -1,4 +1,6 @@
-"""The recipe holds together: pins, requirements and Dockerfile say the same, and nothing in it ties it to one builder or one mirror."""
+"""The recipe holds together: pins, requirements and Dockerfile say the same, and nothing in it
+ties it to one builder or one mirror.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def prove() -> ModuleType:
 def test_what_a_program_lacks_is_read_from_ldd(prove: ModuleType) -> None:
     text = (
         "./x: /lib/libc.so.6: version `GLIBC_2.43' not found (required by ./x)\n"
-        "\tlinux-vdso.so.1 (0x0)\n\tlibcuda.so.1 => not found\n\tlibcuda.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x0)\n"
+        "\tlinux-vdso.so.1 (0x0)\n\tlibcuda.so.1 => not found\n\tlibcuda.so.1 => not "
+        "found\n\tlibc.so.6 => /lib/libc.so.6 (0x0)\n"
     )
     assert prove.missing(text) == [
         "./x: /lib/libc.so.6: version `GLIBC_2.43' not found (required by ./x)",
@@ -40,7 +41,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for name, text in {
         "ldd": '#!/bin/sh\ncat "$(dirname "$0")/ldd.txt"\n',
-        "tool": '#!/bin/sh\n[ "$1" = --help ] && { echo; echo "  Usage: tool $LD_LIBRARY_PATH"; exit 1; }\necho nothing\n',
+        "tool": (
+            '#!/bin/sh\n[ "$1" = --help ] && { echo; echo "  Usage: tool $LD_LIBRARY_PATH"; '
+            "exit "
+            "1; }\necho nothing\n"
+        ),
     }.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -78,7 +83,10 @@ def test_a_program_that_prints_or_ends_otherwise_is_not(
 def test_every_pin_comes_with_what_was_used(prove: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "1").write_text("sid\tnvbandwidth\t0.9\t0.10\n")
     (tmp_path / "2").write_text("ubuntu:26.04\tpython3\t\t3.14\n")
-    text = "# x\nimage base a:1\nsid nvbandwidth 0.9\ndebian:13 python3 3.13\npypi torch 2.10.0\npypi hatchling 1\n"
+    text = (
+        "# x\nimage base a:1\nsid nvbandwidth 0.9\ndebian:13 python3 3.13\npypi torch "
+        "2.10.0\npypi hatchling 1\n"
+    )
     assert prove.pins(text, tmp_path, {"torch": "2.10.0"}) == [
         {"place": "sid", "name": "nvbandwidth", "pinned": "0.9", "used": "0.10"},
         {"place": "ubuntu:26.04", "name": "python3", "pinned": None, "used": "3.14"},

@@ -1,4 +1,7 @@
-"""The image itself, on a real engine. Builds it where it is not here yet (minutes), so that a run of these tests alone is enough."""
+"""The image itself, on a real engine.
+
+Builds it where it is not here yet (minutes), so that a run of these tests alone is enough.
+"""
 
 from __future__ import annotations
 
@@ -111,10 +114,12 @@ def test_the_harness_and_torch_run_as_any_user_with_nothing_granted(
 
 
 def test_nothing_of_the_building_is_in_the_image(engine: BuildEngine, built: ImageRef) -> None:
-    """Certificates, proxy settings, mirrors, package lists, stand-in libraries: neither in its history nor in its files.
+    """Certificates, proxy settings, mirrors, package lists, stand-in libraries: neither in its
+    history nor in its files.
 
-    The image starts from scratch and no layer takes anything away again, so that its files are all there is in its layers.
-    certifi's list of public authorities belongs to the harness's own dependencies, and came from PyPI.
+    The image starts from scratch and no layer takes anything away again, so that its files are all
+    there is in its layers. certifi's list of public authorities belongs to the harness's own
+    dependencies, and came from PyPI.
     """
     history = engine.ask("history", "--no-trunc", "--format", "{{.CreatedBy}}", built.tag).stdout
     config = engine.ask("image", "inspect", "--format", "{{json .Config}}", built.tag).stdout
@@ -129,7 +134,7 @@ def test_nothing_of_the_building_is_in_the_image(engine: BuildEngine, built: Ima
         find / -xdev -perm /6000 -type f
         grep -rlsiE '(http|https|no)_proxy *=|Acquire::https?' /etc
         true
-    """
+    """  # noqa: E501
     assert inside(engine, built, "sh", "-c", script, user="0:0").stdout == ""
 
 
@@ -242,7 +247,7 @@ def test_without_root_the_engine_is_not_started(tmp_path: Path) -> None:
         argv, deadline=Deadline.after(30.0), env={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
     )
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == "rigproof: the engine needs root: run `sudo make engine` (or start a rootless engine yourself and set DOCKER_HOST)\n"
+    assert done.stderr == (
+        "rigproof: the engine needs root: run `sudo make engine` (or start a rootless engine "
+        "yourself and set DOCKER_HOST)\n"
     )

@@ -1,4 +1,6 @@
-"""The scripts that fill the stages, on a tree of their own and with an apt that only tells what it was asked for."""
+"""The scripts that fill the stages, on a tree of their own and with an apt that only tells what
+it was asked for.
+"""
 
 from __future__ import annotations
 
@@ -228,7 +230,8 @@ def test_pip_too_uses_the_hosts_certificates(stage: Path, content: str, used: bo
     python = stage / "venv/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text(
-        f'#!{sys.executable}\nimport os, sys\nprint(os.environ.get("PIP_CERT"), os.environ.get("PIP_INDEX_URL"), *sys.argv[1:])\n'
+        f'#!{sys.executable}\nimport os, sys\nprint(os.environ.get("PIP_CERT"), '
+        'os.environ.get("PIP_INDEX_URL"), *sys.argv[1:])\n'
     )
     python.chmod(0o755)
     done = run(stage, "pip", str(stage / "venv"), "install", "x", PIP_CERT="", PIP_INDEX_URL="")

@@ -1,4 +1,6 @@
-"""The parts of our GPU loads that need torch, tried in the image on tensors of the processor: no GPU is needed for their arithmetic."""
+"""The parts of our GPU loads that need torch, tried in the image on tensors of the processor: no
+GPU is needed for their arithmetic.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A table of cases as one test: each is tried, and those that fail are told together, by their values.
+"""A table of cases as one test: each is tried, and those that fail are told together, by their
+values.
 
 An item costs pytest more than most cases do, and every worker collects all items.
 """

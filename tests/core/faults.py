@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from acceptance.core.plan import Due, PlannedCheck
 
-# By check, due measurement and sound value: the value in its place, None where it cannot be measured any more.
+# By check, due measurement and sound value: the value in its place, None where it cannot be
+# measured any more.
 Change = Callable[[str, Due, float], float | None]
 
 

@@ -1,4 +1,6 @@
-"""Plans and journals for tests: small ones to read, a complete passing journal of any plan, and hypothesis strategies for both."""
+"""Plans and journals for tests: small ones to read, a complete passing journal of any plan, and
+hypothesis strategies for both.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def good_value(one: Due) -> float:
 def check_bodies(
     planned: PlannedCheck, values: Mapping[tuple[str, str], float] | None = None
 ) -> list[Body]:
-    """The records of one check that ran and passed; `values` replaces those of (measurement, component)."""
+    """The records of one check that ran and passed; `values` replaces those of
+    (measurement, component).
+    """
     given = values or {}
     bodies: list[Body] = [CheckStarted(planned.id)]
     for one in planned.due:
@@ -109,7 +113,9 @@ def check_bodies(
 
 
 def bodies(made: Plan, values: Mapping[tuple[str, str], float] | None = None) -> list[Body]:
-    """A complete passing journal of a plan; `values` replaces measured values by (measurement, component)."""
+    """A complete passing journal of a plan; `values` replaces measured values
+    by (measurement, component).
+    """
     found: list[Body] = [RunStarted("run-1", made, {"host": "box"}, "machine-1")]
     for session in SESSIONS:
         share = made.share(session)
@@ -158,7 +164,9 @@ def limits(draw: st.DrawFn) -> Limit:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Plans of one to four checks over all sessions, with limits, waivers, and now and then a gap."""
+    """Plans of one to four checks over all sessions, with limits, waivers, and
+    now and then a gap.
+    """
     names = draw(
         st.lists(
             st.sampled_from(["s.one", "s.two", "t.one", "t.two[x]"]),

@@ -40,7 +40,9 @@ def told(verdict: Verdict, *kinds: str) -> list[str]:
 
 
 def changed(change: Callable[[Body], list[Body]], made: Plan = TWO) -> Verdict:
-    """The verdict when each record of a passing journal is replaced by what `change` makes of it."""
+    """The verdict when each record of a passing journal is replaced by what
+    `change` makes of it.
+    """
     return fold(entries(itertools.chain.from_iterable(change(body) for body in bodies(made))))
 
 
@@ -102,16 +104,23 @@ def test_the_plans_own_troubles_keep_a_run_from_passing() -> None:
     assert fold(entries(bodies(plan(owes_nothing)))).verdict == "UNJUDGED"
 
 
-@each("kind, expected",
+@each(
+    "kind, expected",
     [
         (CheckEnded, ["a.one: did not finish", "b.two: did not finish"]),
-        (CheckStarted, ["a.one: began 0 and ended 1 times, not once: a check that has run is never run again"] ),
-        (Measured, ["a.one: copy on gpu0 was not measured", "a.one: faults on gpu0 was not measured"]),
+        (
+            CheckStarted,
+            ["a.one: began 0 and ended 1 times, not once: a check that has run is never run again"],
+        ),
+        (
+            Measured,
+            ["a.one: copy on gpu0 was not measured", "a.one: faults on gpu0 was not measured"],
+        ),
         (SessionStarted, ["run: session load began 0 and ended 1 times, not once"]),
         (SessionEnded, ["run: session load began 1 and ended 0 times, not once"]),
         (RunEnded, ["run: the run did not come to its end"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_missing_is_told(kind: type[Body], expected: list[str]) -> None:
     verdict = without(kind)
     assert verdict.verdict == "UNJUDGED"

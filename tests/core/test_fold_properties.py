@@ -1,4 +1,6 @@
-"""The fold against an oracle: PASS if and only if the journal is a full set of passing, in-limit measurements, and nothing besides."""
+"""The fold against an oracle: PASS if and only if the journal is a full set of passing, in-limit
+measurements, and nothing besides.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ CHECKS = {"s.one": {"s.one"}, "s": {"s.one", "s.two"}, "t.*": {"t.one", "t.two[x
 
 
 def accepted(due: Due, value: float | None, waivers: Sequence[Waiver]) -> bool:
-    """Whether a value is finite and within its limit, or within the bound of a waiver on the side on which it fails."""
+    """Whether a value is finite and within its limit, or within the bound of a waiver on the
+    side on which it fails.
+    """
     if value is None or not math.isfinite(value):
         return False
     low = -math.inf if due.limit is None or due.limit.low is None else due.limit.low

@@ -150,7 +150,8 @@ def test_a_night_that_was_given_up_is_skipped() -> None:
     assert (only(verdict).outcome, only(verdict).judged) == ("skip", ())
     (finding,) = verdict.findings
     assert finding.text == (
-        f"the machine is in use, so the night was given up after 45 s (1 in a row, 3 are a failure): {BUSY[0]}"
+        "the machine is in use, so the night was given up after 45 s (1 in a row, 3 are a "
+        f"failure): {BUSY[0]}"
     )
 
 

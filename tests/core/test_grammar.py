@@ -7,11 +7,28 @@ from cases import each
 from acceptance.core.grammar import with_article
 
 
-@each("told",
+@each(
+    "told",
     [
-        *("an H200 SXM 141GB", "an A100 PCIe 40GB", "an RTX 6000 Ada Generation", "an L40S", "an NVIDIA H20"),
-        *("a V100 SXM2 16GB", "a T4", "a B200", "a GB200", "a GH200", "a GeForce RTX 4090", "a Quadro RTX 8000", "an Orin", "a Spark"),
+        *(
+            "an H200 SXM 141GB",
+            "an A100 PCIe 40GB",
+            "an RTX 6000 Ada Generation",
+            "an L40S",
+            "an NVIDIA H20",
+        ),
+        *(
+            "a V100 SXM2 16GB",
+            "a T4",
+            "a B200",
+            "a GB200",
+            "a GH200",
+            "a GeForce RTX 4090",
+            "a Quadro RTX 8000",
+            "an Orin",
+            "a Spark",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_article_goes_by_the_sound(told: str) -> None:
     assert with_article(told.split(" ", 1)[1]) == told

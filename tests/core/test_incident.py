@@ -143,7 +143,9 @@ def test_the_fold_counts_an_incident_once() -> None:
 def test_what_an_event_does_to_the_outcome(
     severity: Severity, hardware: bool, kinds: list[str]
 ) -> None:
-    """Harm that proves a fault of the machine fails; harm that software alone can do leaves it unjudged."""
+    """Harm that proves a fault of the machine fails; harm that software alone
+    can do leaves it unjudged.
+    """
     for component, told in ((GPU, f"xid 48 on {GPU}: m"), (None, "xid 48: m")):
         event = msgspec.structs.replace(
             xid(48, "nvml", component=component), severity=severity, hardware=hardware

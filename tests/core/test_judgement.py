@@ -253,9 +253,17 @@ def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> No
     assert kinds(skipped) == ["skip"]
 
 
-@each("measurement, component, applies",
-    [(None, None, True), ("copy", None, True), (None, "gpu0", True), ("copy", "gpu0", True), ("triad", None, False), (None, "gpu1", False)],
-)  # fmt: skip
+@each(
+    "measurement, component, applies",
+    [
+        (None, None, True),
+        ("copy", None, True),
+        (None, "gpu0", True),
+        ("copy", "gpu0", True),
+        ("triad", None, False),
+        (None, "gpu1", False),
+    ],
+)
 def test_a_skip_is_told_with_its_reason(
     measurement: str | None, component: str | None, applies: bool
 ) -> None:
@@ -268,9 +276,16 @@ def test_a_skip_is_told_with_its_reason(
     assert not judged.skipped
 
 
-@each("name, component, applies",
-    [("link.copy", None, True), ("link", "gpu*", True), ("l*.copy", "gpu0", True), ("link.cop", None, False), ("link", "gpu1", False)],
-)  # fmt: skip
+@each(
+    "name, component, applies",
+    [
+        ("link.copy", None, True),
+        ("link", "gpu*", True),
+        ("l*.copy", "gpu0", True),
+        ("link.cop", None, False),
+        ("link", "gpu1", False),
+    ],
+)
 def test_a_waived_skip_is_no_skip_but_stays_visible(
     name: str, component: str | None, applies: bool
 ) -> None:

@@ -1,4 +1,6 @@
-"""A sentence is told in the language of the report, with its values; one that nobody translated stands as it is."""
+"""A sentence is told in the language of the report, with its values; one that nobody translated
+stands as it is.
+"""
 
 from __future__ import annotations
 

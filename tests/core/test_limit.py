@@ -56,7 +56,8 @@ def test_infinity_fails_the_side_it_is_on() -> None:
     assert Limit("W", "b", high=1.0).grade(INF) == "fail"
 
 
-@each("arguments, told",
+@each(
+    "arguments, told",
     [
         ({"unit": "GBps", "low": 1.0}, "'GBps' is not one of"),
         ({"unit": "", "low": 1.0}, "is not one of"),
@@ -64,7 +65,11 @@ def test_infinity_fails_the_side_it_is_on() -> None:
         ({"basis": " \t\n", "low": 1.0}, "basis is empty"),
         ({}, "needs low, high, or both"),
         ({"warn_low": 1.0, "warn_high": 2.0}, "needs low, high, or both"),
-        *[({"low": -1e9, name: bad}, f"{name} is {bad}") for name in ("high", "warn_low", "warn_high") for bad in (NAN, INF, -INF)],
+        *[
+            ({"low": -1e9, name: bad}, f"{name} is {bad}")
+            for name in ("high", "warn_low", "warn_high")
+            for bad in (NAN, INF, -INF)
+        ],
         *[({"low": bad}, f"low is {bad}") for bad in (NAN, INF, -INF)],
         ({"low": 2.0, "high": 1.0}, "out of order"),
         ({"low": 2.0, "warn_low": 1.0}, "out of order"),
@@ -72,7 +77,7 @@ def test_infinity_fails_the_side_it_is_on() -> None:
         ({"low": 1.0, "high": 4.0, "warn_low": 3.0, "warn_high": 2.0}, "out of order"),
         ({"low": 1.0, "warn_high": 0.5}, "out of order"),
     ],
-)  # fmt: skip
+)
 def test_a_limit_that_could_not_judge_is_refused(arguments: dict[str, float], told: str) -> None:
     given_: dict[str, object] = {"unit": "W", "basis": "b", **arguments}
     with pytest.raises(ValueError, match=told):
@@ -125,14 +130,26 @@ def test_a_limit_as_text(limit: Limit, text: str) -> None:
     assert str(limit) == text
 
 
-@each("value, text",
+@each(
+    "value, text",
     [
-        (8.0, "8"), (-0.0, "0"), (0.12345, "0.1235"), (12.5, "12.5"), (999.96, "1000"), (1000.04, "1000"), (1234.56, "1234.6"),
+        (8.0, "8"),
+        (-0.0, "0"),
+        (0.12345, "0.1235"),
+        (12.5, "12.5"),
+        (999.96, "1000"),
+        (1000.04, "1000"),
+        (1234.56, "1234.6"),
         (1000.5, "1000.5"),
-        (1e11, "100000000000"), (1e12, "1e+12"), (1.5e300, "1.5e+300"), (1.25e-5, "1.25e-05"), (NAN, "nan"), (INF, "inf"),
+        (1e11, "100000000000"),
+        (1e12, "1e+12"),
+        (1.5e300, "1.5e+300"),
+        (1.25e-5, "1.25e-05"),
+        (NAN, "nan"),
+        (INF, "inf"),
         (-1234.56, "-1234.6"),
     ],
-)  # fmt: skip
+)
 def test_a_number_as_people_read_it(value: float, text: str) -> None:
     assert number(value) == text
 

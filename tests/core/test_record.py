@@ -97,8 +97,14 @@ def test_every_kind_of_record_is_among_these() -> None:
     covered = {type(body) for body in OTHERS} | {RunStarted}
     strategy = {kind for kind in Body.__args__ if kind not in covered}
     assert {kind.__name__ for kind in strategy} == {
-        "SessionStarted", "SessionEnded", "CheckStarted", "Skipped", "CheckEnded", "Note", "RunEnded",
-    }  # fmt: skip
+        "SessionStarted",
+        "SessionEnded",
+        "CheckStarted",
+        "Skipped",
+        "CheckEnded",
+        "Note",
+        "RunEnded",
+    }
 
 
 def test_a_limit_from_a_journal_is_checked_like_any_other() -> None:

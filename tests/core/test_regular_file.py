@@ -1,4 +1,6 @@
-"""Paths from users and former runs: whatever stands there, nobody waits, and the sentence says what it is."""
+"""Paths from users and former runs: whatever stands there, nobody waits, and
+the sentence says what it is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The second look within a run, as the fold sees it: values that lay outside what they were are taken once more."""
+"""The second look within a run, as the fold sees it: values that lay outside what they were are
+taken once more.
+"""
 
 from __future__ import annotations
 

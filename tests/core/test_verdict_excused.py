@@ -133,13 +133,21 @@ def test_events_are_told_by_severity_and_kind() -> None:
     assert (bare.text, bare.action, bare.quote) == ("OOM: no memory", "add some", "text")
 
 
-# In the journal of TWO, one record a second from 100 s: a.one runs from 102 to 105, b.two from 108 to 110.
-@each("boot_s, home",
+# In the journal of TWO, one record a second from 100 s: a.one runs from 102 to 105, b.two from 108
+# to 110.
+@each(
+    "boot_s, home",
     [
-        (101.9, "run"), (102.0, "a.one"), (104.5, "a.one"), (105.0, "a.one"), (105.5, "run"), (109.0, "b.two"), (111.0, "run"),
+        (101.9, "run"),
+        (102.0, "a.one"),
+        (104.5, "a.one"),
+        (105.0, "a.one"),
+        (105.5, "run"),
+        (109.0, "b.two"),
+        (111.0, "run"),
         (float("nan"), "run"),
     ],
-)  # fmt: skip
+)
 def test_an_event_belongs_to_the_check_that_was_running(boot_s: float, home: str) -> None:
     verdict = added(event(boot_s=boot_s))
     assert [finding.check for finding in verdict.of_kind("fail")] == [home]

@@ -1,4 +1,6 @@
-"""What does not belong into the journal of a good run: strays, other versions, sessions that died, runs that were closed."""
+"""What does not belong into the journal of a good run: strays, other versions, sessions that
+died, runs that were closed.
+"""
 
 from __future__ import annotations
 

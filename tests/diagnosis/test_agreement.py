@@ -1,4 +1,6 @@
-"""Equal GPUs held against each other by what they computed: whoever differs from most is told, and a tie clears nobody."""
+"""Equal GPUs held against each other by what they computed: whoever differs from most is told,
+and a tie clears nobody.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What wrong results look like: every kind is told from every other, and nothing that a load may print raises."""
+"""What wrong results look like: every kind is told from every other, and
+nothing that a load may print raises.
+"""
 
 from __future__ import annotations
 
@@ -57,55 +59,133 @@ RANDOM_DIFFERS = vram(
 )
 
 
-@each("kind, facts, told",
+@each(
+    "kind, facts, told",
     [
         ("inputs", [INPUTS], ["operand a", "digest 00ff", "00fe"]),
         ("inputs", [INPUTS, one_bit(3), units(17)], ["beside it 2 wrong products"]),
-        ("repeatable", [WHOLE], ["1 element of 8192x8192x16384", "8192 rows", "whole numbers give", "[3, 4]", "driver"]),
+        (
+            "repeatable",
+            [WHOLE],
+            ["1 element of 8192x8192x16384", "8192 rows", "whole numbers give", "[3, 4]", "driver"],
+        ),
         ("repeatable", [{**WHOLE, "check": "normal", "nan": 3}], ["float64", "3 NaN"]),
-        ("repeatable", [one_bit(9, slot=n, iteration=20 + n) for n in range(5)], ["each of 5 products"]),
+        (
+            "repeatable",
+            [one_bit(9, slot=n, iteration=20 + n) for n in range(5)],
+            ["each of 5 products"],
+        ),
         ("unrepeatable", [AGAIN], ["digest 0a", "0b"]),
         ("unrepeatable", [AGAIN, one_bit(3)], ["1 products were told wrong"]),
         ("memory bit", stuck(2), ["in 2 of 2 products", "bit 3", "iteration 5, 13"]),
         ("memory bit", [*stuck(3), units(17, iteration=6, slot=6)], ["in 3 of 4 products"]),
-        ("one bit once", [one_bit(3)], ["XOR 0008 (bit 3)", "iteration 17", "run longer", "element [150, 5767]"]),
+        (
+            "one bit once",
+            [one_bit(3)],
+            ["XOR 0008 (bit 3)", "iteration 17", "run longer", "element [150, 5767]"],
+        ),
         ("one bit once", [one_bit(14)], ["bit 14"]),
-        ("scattered bits", [one_bit(3), one_bit(9, 5, slot=6, iteration=18)], ["each of 2 products"]),
+        (
+            "scattered bits",
+            [one_bit(3), one_bit(9, 5, slot=6, iteration=18)],
+            ["each of 2 products"],
+        ),
         ("not a number", [NAN], ["are NaN"]),
         ("not a number", [INFINITE], ["infinite"]),
-        ("datapath", [units(17)], ["every 17th element", "one unit in the last place", "stride 17"]),
+        (
+            "datapath",
+            [units(17)],
+            ["every 17th element", "one unit in the last place", "stride 17"],
+        ),
         ("datapath", [units(16)], ["every 16th element", "low bits only"]),
         ("datapath", [units(1)], ["low bits only"]),
         ("datapath", [scrambled(range(0, 51000, 51))], ["no power of two", "every 51st element"]),
         ("datapath", [scrambled(range(0, 1000, 23))], ["every 23rd element"]),
         ("datapath", [scrambled(range(0, 1000, 13))], ["every 13th element"]),
         ("datapath", [scrambled(COLUMN)], ["whole column", "every 8192nd element"]),
-        ("datapath", [ring([(n, n, n ^ 1 << 14) for n in sorted(SPREAD)])], ["Always the same bit", "bit 14"]),
-        ("datapath", [one_bit(9, slot=n, iteration=20 + 3 * n) for n in range(5)], ["5 of 13 products"]),
+        (
+            "datapath",
+            [ring([(n, n, n ^ 1 << 14) for n in sorted(SPREAD)])],
+            ["Always the same bit", "bit 14"],
+        ),
+        (
+            "datapath",
+            [one_bit(9, slot=n, iteration=20 + 3 * n) for n in range(5)],
+            ["5 of 13 products"],
+        ),
         ("address line", [scrambled(range(0, 64000, 64))], ["power of two apart", "every 64th"]),
         ("address line", [MOVED], ["holds what byte", "address bit 3"]),
         ("many", [scrambled(sorted(SPREAD))], ["without a regular distance"]),
         ("many", [scrambled(range(500))], ["beside each other"]),
         ("many", [scrambled([99])], ["One element with several wrong bits"]),
-        ("many", [one_bit(3), units(17, iteration=18, slot=6)], ["1 x one bit once", "1 x datapath"]),
-        ("copies", [COPIED, {**COPIED, "check": "copy_h2d", "component": "gpu0"}], ["24 words", "copy_p2p on gpu0->gpu1"]),
-        ("lost copies", [{**COPIED, "unwritten": 12}] * 2, ["The copy never arrived: 24 words still hold what lay there before"]),
-        ("copies", [COPIED, {**COPIED, "unwritten": 12}], ["Data changed", "24 words, 12 of which still hold what lay there"]),
-        ("copies", [{**COPIED, "words": 0, "first": []}], ["copies: 1 (copy_p2p on gpu0->gpu1). Usually"]),
+        (
+            "many",
+            [one_bit(3), units(17, iteration=18, slot=6)],
+            ["1 x one bit once", "1 x datapath"],
+        ),
+        (
+            "copies",
+            [COPIED, {**COPIED, "check": "copy_h2d", "component": "gpu0"}],
+            ["24 words", "copy_p2p on gpu0->gpu1"],
+        ),
+        (
+            "lost copies",
+            [{**COPIED, "unwritten": 12}] * 2,
+            ["The copy never arrived: 24 words still hold what lay there before"],
+        ),
+        (
+            "copies",
+            [COPIED, {**COPIED, "unwritten": 12}],
+            ["Data changed", "24 words, 12 of which still hold what lay there"],
+        ),
+        (
+            "copies",
+            [{**COPIED, "words": 0, "first": []}],
+            ["copies: 1 (copy_p2p on gpu0->gpu1). Usually"],
+        ),
         ("one bit once", [vram([(64, 0, 4)])], ["One bit of one word", "byte 0x40"]),
-        ("memory bit", [vram([(64, 0, 4)], number=n) for n in (1, 2, 3)], ["in 3 of 3 passes", "byte 0x40, bit 2"]),
+        (
+            "memory bit",
+            [vram([(64, 0, 4)], number=n) for n in (1, 2, 3)],
+            ["in 3 of 3 passes", "byte 0x40, bit 2"],
+        ),
         ("address line", [vram([(64, 8, 9)], address_bits=[17])], ["address bit 17"]),
         ("address line", [vram([(8 * n, n, n ^ 4) for n in range(32)])], ["address bit 5"]),
-        ("address line", [vram([(64, 8, 9)], address_bits=[17]), RANDOM_AGREES], ["address bit 17"]),
-        ("many", [vram([(8 * n, n, n ^ 4) for n in range(32)], address_bits=[5]), RANDOM_DIFFERS], ["Always bit 2"]),
-        ("memory bit", [*(vram([(64, 0, 4)], number=n) for n in (1, 2)), vram([(96, 0, 4)])], ["in 2 of 3 passes"]),
-        ("many", [vram([(8 * n, 0, 1 << n % 60) for n in range(32)], words=9000)], ["9000 wrong words"]),
-        ("many", [vram([(8 * n, n % 2, 1 - n % 2) for n in range(32)], words=9000)], ["Always bit 0"]),
-        ("many", [vram([(64, 8, 9), (128, 9, 7)])], ["2 wrong words"]),  # one such word alone is chance
-        ("many", [vram([(8 * n, 7, 3) for n in range(32)], words=9000)], ["Always bit 2", "data line"]),
+        (
+            "address line",
+            [vram([(64, 8, 9)], address_bits=[17]), RANDOM_AGREES],
+            ["address bit 17"],
+        ),
+        (
+            "many",
+            [vram([(8 * n, n, n ^ 4) for n in range(32)], address_bits=[5]), RANDOM_DIFFERS],
+            ["Always bit 2"],
+        ),
+        (
+            "memory bit",
+            [*(vram([(64, 0, 4)], number=n) for n in (1, 2)), vram([(96, 0, 4)])],
+            ["in 2 of 3 passes"],
+        ),
+        (
+            "many",
+            [vram([(8 * n, 0, 1 << n % 60) for n in range(32)], words=9000)],
+            ["9000 wrong words"],
+        ),
+        (
+            "many",
+            [vram([(8 * n, n % 2, 1 - n % 2) for n in range(32)], words=9000)],
+            ["Always bit 0"],
+        ),
+        # one such word alone is chance
+        ("many", [vram([(64, 8, 9), (128, 9, 7)])], ["2 wrong words"]),
+        (
+            "many",
+            [vram([(8 * n, 7, 3) for n in range(32)], words=9000)],
+            ["Always bit 2", "data line"],
+        ),
         ("unknown", [], ["nothing"]),
     ],
-)  # fmt: skip
+)
 def test_each_kind_is_told_from_the_others(kind: str, facts: list[Fact], told: list[str]) -> None:
     found, sentence = seen(*facts)
     assert found == kind, sentence
@@ -131,18 +211,22 @@ def test_wide_elements() -> None:
     assert (kind, "XOR 4000000000000000 (bit 62)" in sentence) == ("one bit once", True)
 
 
-@each("facts, told",
+@each(
+    "facts, told",
     [
-        ([INPUTS, WHOLE, AGAIN, one_bit(3), COPIED, COPIED, vram([(64, 0, 4)])],
-         "; beside it 1 wrong products, 1 wrong products of later laps, 1 wrong first products, 2 wrong copies, "
-         "1 wrong passes over the memory."),
+        (
+            [INPUTS, WHOLE, AGAIN, one_bit(3), COPIED, COPIED, vram([(64, 0, 4)])],
+            "; beside it 1 wrong products, 1 wrong products of later laps, 1 wrong first "
+            "products, 2 wrong copies, "
+            "1 wrong passes over the memory.",
+        ),
         ([WHOLE, AGAIN], "; beside it 1 wrong products of later laps."),
         ([vram([(64, 0, 4)]), COPIED], "; beside it 1 wrong copies."),
         ([one_bit(3), one_bit(3, slot=6, iteration=30)], "not sampled. Usually"),
         ([INPUTS, INPUTS], "00fe now. Usually"),
         ([AGAIN], "later, 1 times. Usually"),
     ],
-)  # fmt: skip
+)
 def test_what_else_was_wrong_is_counted(facts: list[Fact], told: str) -> None:
     assert told in seen(*facts)[1]
 

@@ -1,4 +1,6 @@
-"""The telemetry of a GPU, reduced: raw samples, thinned ones, and what neither of them can prove."""
+"""The telemetry of a GPU, reduced: raw samples, thinned ones, and what neither
+of them can prove.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,8 @@ def test_growth(points: list[HistoryPoint], grown: float) -> None:
         (raw(5.0), "has one sample: growth needs two"),
         (raw(5.0, 6.0, 0.0, 7.0), "fell: the counter was reset"),
         (raw(5.0, 0.0), "fell: the counter was reset"),
-        # Within a span, the last one too: what was 5 all the time became 0, and 3 were counted since.
+        # Within a span, the last one too: what was 5 all the time became 0, and 3 were counted
+        # since.
         ([*raw(5.0), span(110.0, 0.0, 4.0, 5.0)], "fell: the counter was reset"),
         (
             [*raw(5.0), span(110.0, 0.0, 4.0, 5.0), span(120.0, 3.0, 3.0, 3.0)],

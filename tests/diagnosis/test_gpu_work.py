@@ -1,4 +1,7 @@
-"""Whether a GPU worked for the time of a load: by its use, its power, or its energy counter. Synthetic, and on recorded runs."""
+"""Whether a GPU worked for the time of a load: by its use, its power, or its energy counter.
+
+Synthetic, and on recorded runs.
+"""
 
 from __future__ import annotations
 

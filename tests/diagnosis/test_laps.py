@@ -1,4 +1,6 @@
-"""The laps of a burn: each turn beside that of the same format in the last lap, and nothing else beside anything."""
+"""The laps of a burn: each turn beside that of the same format in the last lap, and nothing else
+beside anything.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,9 @@ def test_a_table_that_does_not_tell_of_two_laps(table: Table) -> None:
 
 
 def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
-    """Turns of four seconds with three samples each, the first when the turn is a second old; readings by format in each lap."""
+    """Turns of four seconds with three samples each, the first when the turn is a second old;
+    readings by format in each lap.
+    """
     due, points = [], []
     for number, lap in enumerate(laps):
         for format_, value in lap.items():
@@ -202,7 +206,9 @@ def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(
 
 
 def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
-    """The accept profile has two laps of seven turns of 17 s: one that begins cold has not therefore gone on warming."""
+    """The accept profile has two laps of seven turns of 17 s: one that begins cold has not
+    therefore gone on warming.
+    """
     due = course(SEVEN, 2, 17.1)
     found = burned(
         due, temperature_c=lambda turn, after: DEG_C[turn.format] - 30.0 * math.exp(-after / 15.0)
@@ -262,17 +268,28 @@ def test_the_format_that_lost_most_counts() -> None:
 
 
 def test_what_lies_between_turns_and_the_begin_of_a_turn_do_not_count() -> None:
-    """Setting up takes longer in the last lap, at the clock of an idle GPU, and a sample may still tell of the format before."""
+    """Setting up takes longer in the last lap, at the clock of an idle GPU, and a sample may
+    still tell of the format before.
+    """
     due = course(SEVEN, 2, 3.0, gap_s=0.5)
     due = (*due[:7], *(replace(turn, from_s=turn.from_s + 0.5) for turn in due[7:]))
-    found = burned(due, sm_clock_mhz=lambda turn, after: (
-        MHZ[turn.format] if turn.from_s + 0.8 <= BEGIN + after <= turn.to_s else 345.0 if turn.lap else 1980.0
-    ))  # fmt: skip
+    found = burned(
+        due,
+        sm_clock_mhz=lambda turn, after: (
+            MHZ[turn.format]
+            if turn.from_s + 0.8 <= BEGIN + after <= turn.to_s
+            else 345.0
+            if turn.lap
+            else 1980.0
+        ),
+    )
     assert found.clock_kept()[0] == pytest.approx(1.0)
 
 
 def test_a_smoke_run_gives_a_value_and_its_noise_no_warning() -> None:
-    """Turns of a second and a half at five samples a second, the clock as restless as that of an H200 in float64."""
+    """Turns of a second and a half at five samples a second, the clock as restless as that of an
+    H200 in float64.
+    """
     chance = random.Random(7)
     for _ in range(100):
         due = course(SEVEN, 2, 1.5, gap_s=0.05)

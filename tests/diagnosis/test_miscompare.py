@@ -1,4 +1,6 @@
-"""A wrong result is read strictly: as a load prints it, or refused by the name of what is not as it must be."""
+"""A wrong result is read strictly: as a load prints it, or refused by the name
+of what is not as it must be.
+"""
 
 from __future__ import annotations
 

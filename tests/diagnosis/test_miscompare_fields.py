@@ -1,4 +1,6 @@
-"""What a load told of a wrong result is read strictly: what is missing or of another kind is refused by its name, never guessed."""
+"""What a load told of a wrong result is read strictly: what is missing or of another kind is
+refused by its name, never guessed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What our loads said of faults that were made on purpose, on a real GPU: each is told from the others. fixtures/recordings/burn."""
+"""What our loads said of faults that were made on purpose, on a real GPU: each is told from the
+others. fixtures/recordings/burn.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,14 @@ def test_every_recording_is_indexed() -> None:
         path.name for path in (RECORDINGS / "burn").iterdir()
     }
     assert {entry["kind"] for entry in ENTRIES} >= {
-        "one bit once", "memory bit", "datapath", "not a number", "repeatable", "inputs", "address line"
-    }  # fmt: skip
+        "one bit once",
+        "memory bit",
+        "datapath",
+        "not a number",
+        "repeatable",
+        "inputs",
+        "address line",
+    }
 
 
 @each("entry", ENTRIES, told=lambda entry: entry["path"])

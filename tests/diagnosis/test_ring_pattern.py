@@ -1,4 +1,6 @@
-"""Wrong products, by themselves and together: where each kind begins and ends, and the evidence as it is printed."""
+"""Wrong products, by themselves and together: where each kind begins and ends, and the evidence
+as it is printed.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +47,20 @@ def xored(xor: int, count: int, stride: int = 64, *, width: int = 2) -> Fact:
 
 WIDE_APART = "Many elements a power of two apart with many bits wrong: every 64th element"
 IRREGULAR = "Elements without a regular distance and with many bits wrong"
-COLUMN = f"A whole column (every {SIDE}nd element): one value of the second operand was read or passed on wrong"
-BESIDE = "Elements beside each other: a part of the product that one multiprocessor made, or a block of memory"
+COLUMN = (
+    f"A whole column (every {SIDE}nd element): one value of the second operand was read or "
+    "passed on wrong"
+)
+BESIDE = (
+    "Elements beside each other: a part of the product that one multiprocessor made, or a "
+    "block "
+    "of memory"
+)
 SAME_BIT = "Always the same bit, in many elements: one line of a bus, or one lane"
 
 
-@each("fact, kind, words",
+@each(
+    "fact, kind, words",
     [
         # many elements, many bits
         (xored(0xF000, 8), "address line", WIDE_APART),
@@ -61,40 +71,82 @@ SAME_BIT = "Always the same bit, in many elements: one line of a bus, or one lan
         (xored(0x4000, 3, 2), "datapath", SAME_BIT),
         (xored(0x4000, 2, 2), "many", IRREGULAR),
         # distances
-        (xored(0x7000, 3, 17), "datapath", "A regular distance that is no power of two: every 17th element"),
+        (
+            xored(0x7000, 3, 17),
+            "datapath",
+            "A regular distance that is no power of two: every 17th element",
+        ),
         (xored(0x7000, 2, 17), "many", IRREGULAR),
         (xored(0x7000, 3, SIDE), "datapath", COLUMN),
         (xored(0x7000, 2, SIDE), "many", IRREGULAR),
         (xored(0x7000, 2, 1), "many", BESIDE),
         # low bits
         (units(1), "datapath", "Wrong in the low bits only: off by one unit in the last place"),
-        (units(2), "datapath", "Wrong in the low bits only: every 2nd element, off by one unit in the last place"),
-        (units(17, 3), "datapath", "Wrong in the low bits only: every 17th element, off by one unit in the last place"),
+        (
+            units(2),
+            "datapath",
+            "Wrong in the low bits only: every 2nd element, off by one unit in the last place",
+        ),
+        (
+            units(17, 3),
+            "datapath",
+            "Wrong in the low bits only: every 17th element, off by one unit in the last place",
+        ),
         (units(17, 2), "datapath", "Wrong in the low bits only: off by one unit in the last place"),
-        (ring([(0, 8, 9), (5, 8, 11)]), "datapath", "Wrong in the low bits only: off by up to 3 units in the last place"),
-        (ring([(0, 0, 8), (5, 16, 24)]), "datapath", "Wrong in the low bits only: off by up to 8 units in the last place"),
+        (
+            ring([(0, 8, 9), (5, 8, 11)]),
+            "datapath",
+            "Wrong in the low bits only: off by up to 3 units in the last place",
+        ),
+        (
+            ring([(0, 0, 8), (5, 16, 24)]),
+            "datapath",
+            "Wrong in the low bits only: off by up to 8 units in the last place",
+        ),
         (ring([(0, 0, 16), (5, 0, 32)]), "many", IRREGULAR),
-        (ring([(0, 0, 3), (5, 0, 2)], width=1), "datapath", "Wrong in the low bits only: off by up to 3 units in the last place"),
-        (ring([(0, 0, 3), (5, 0, 4)], width=1), "many", IRREGULAR),  # two of three differing bits are low
-        (ring([(n * n, 0, 1) for n in range(7)] + [(n * n, 0, 1 << 15) for n in range(7, 10)]), "datapath",
-         "Wrong in the low bits only: off by up to 32768 units in the last place"),  # seven of ten
+        (
+            ring([(0, 0, 3), (5, 0, 2)], width=1),
+            "datapath",
+            "Wrong in the low bits only: off by up to 3 units in the last place",
+        ),
+        # two of three differing bits are low
+        (ring([(0, 0, 3), (5, 0, 4)], width=1), "many", IRREGULAR),
+        (
+            ring([(n * n, 0, 1) for n in range(7)] + [(n * n, 0, 1 << 15) for n in range(7, 10)]),
+            "datapath",
+            "Wrong in the low bits only: off by up to 32768 units in the last place",
+        ),  # seven of ten
         # no numbers
         (ring([(77, 0x4248, 0x7FC0)], nan=1), "not a number", "Elements that are NaN"),
         (ring([(77, 0x4248, 0x7F80)], infinite=1), "not a number", "Elements that are infinite"),
-        (ring([(77, 0x4248, 0x7FC0), (78, 0x4248, 0x7F80)], nan=1, infinite=1), "not a number", "Elements that are NaN and infinite"),
+        (
+            ring([(77, 0x4248, 0x7FC0), (78, 0x4248, 0x7F80)], nan=1, infinite=1),
+            "not a number",
+            "Elements that are NaN and infinite",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_looks_of_one_product(fact: Fact, kind: str, words: str) -> None:
     found = seen(fact)
     assert (found.kind, found.words) == (kind, words)
 
 
-@each("stride, told",
+@each(
+    "stride, told",
     [
-        *((11, "11th"), (12, "12th"), (13, "13th"), (14, "14th"), (21, "21st"), (22, "22nd"), (23, "23rd"), (101, "101st")),
+        *(
+            (11, "11th"),
+            (12, "12th"),
+            (13, "13th"),
+            (14, "14th"),
+            (21, "21st"),
+            (22, "22nd"),
+            (23, "23rd"),
+            (101, "101st"),
+        ),
         *((111, "111th"), (112, "112th"), (113, "113th"), (3, "3rd")),
     ],
-)  # fmt: skip
+)
 def test_distances_are_told_as_people_say_them(stride: int, told: str) -> None:
     assert (
         seen(units(stride, 9)).words
@@ -114,14 +166,21 @@ def other(number: int) -> Fact:
     return one_bit(number % 16, 1000 * number, slot=number % 4, iteration=300 + number)
 
 
-@each("facts, told",
+@each(
+    "facts, told",
     [
         ([cell(0), cell(1)], "in 2 of 2 products (byte {at}, bit 3)"),
         ([cell(0), cell(1), other(1), other(2)], "in 2 of 4 products (byte {at}, bit 3)"),
-        ([cell(0, (2345678, 0, 1)), cell(1), cell(2, (2345678, 0, 1))], "in 3 of 3 products (byte {at}, bit 3, and 1 more such cells)"),
-        ([cell(0, xor=0x18), cell(1, xor=0x18)], "in 2 of 2 products (byte {at}, bit 3, and 1 more such cells)"),
+        (
+            [cell(0, (2345678, 0, 1)), cell(1), cell(2, (2345678, 0, 1))],
+            "in 3 of 3 products (byte {at}, bit 3, and 1 more such cells)",
+        ),
+        (
+            [cell(0, xor=0x18), cell(1, xor=0x18)],
+            "in 2 of 2 products (byte {at}, bit 3, and 1 more such cells)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_same_bit_at_the_same_address_is_a_cell(facts: list[Fact], told: str) -> None:
     told = told.format(at=hex(2 * (5 * SIDE * SIDE + 1234567)))
     found = seen(*facts)
@@ -168,7 +227,8 @@ def test_two_products_in_two_places_with_the_same_elements_are_the_chip() -> Non
     [
         [units(17, iteration=20, slot=3), units(17, iteration=28, slot=3)],  # one place of memory
         [units(17, iteration=20, slot=3), units(19, iteration=21, slot=4)],
-        [again(one_bit(3, iteration=20, slot=3)), again(one_bit(3, iteration=21, slot=4))],  # nothing is known of their elements
+        # nothing is known of their elements
+        [again(one_bit(3, iteration=20, slot=3)), again(one_bit(3, iteration=21, slot=4))],
     ], told=["one place", "not the same", "read back right"],
 )  # fmt: skip
 def test_what_is_not_known_to_be_the_same_elements(facts: list[Fact]) -> None:
@@ -180,17 +240,30 @@ def test_what_is_not_known_to_be_the_same_elements(facts: list[Fact]) -> None:
 HOT = [scrambled([5000 * n, 5000 * n + 77], iteration=100 + 7 * n, slot=n) for n in range(5)]
 
 
-@each("heat, right, told",
+@each(
+    "heat, right, told",
     [
-        ([83, 84, 85], [80, 80, 80], "Wrong only at 83 degC and above, while 3 of 3 right products looked at were cooler"),
-        ([83, 84, 85], [80, 80, 80, None], "Wrong only at 83 degC and above, while 3 of 4 right products"),
+        (
+            [83, 84, 85],
+            [80, 80, 80],
+            "Wrong only at 83 degC and above, while 3 of 3 right products looked at were cooler",
+        ),
+        (
+            [83, 84, 85],
+            [80, 80, 80, None],
+            "Wrong only at 83 degC and above, while 3 of 4 right products",
+        ),
         ([83, 84, 85], [80, 80], None),  # two cooler ones prove nothing
         ([83, 84, 85], [80.1] * 50, None),  # cooler by what a sensor rounds
         ([83, 84], [60] * 50, None),  # nor do two wrong ones
         ([83, 84, 85, 86], [60] * 10 + [85] * 10, None),  # one in sixteen is chance
-        ([83, 84, 85, 86, 87], [60] * 10 + [85] * 10, "Wrong only at 83 degC and above, while 10 of 20 right products"),
+        (
+            [83, 84, 85, 86, 87],
+            [60] * 10 + [85] * 10,
+            "Wrong only at 83 degC and above, while 10 of 20 right products",
+        ),
     ],
-)  # fmt: skip
+)
 def test_how_much_it_takes_to_blame_heat(
     heat: list[float], right: list[float | None], told: str | None
 ) -> None:
@@ -205,8 +278,10 @@ def test_how_much_it_takes_to_blame_heat(
 def test_the_evidence_is_of_the_first_product_and_the_bits_of_all() -> None:
     facts = [units(17, 9, iteration=30, lap=1, begin=5), units(17, 3, iteration=20, begin=2)]
     assert seen(*facts).evidence == (
-        f"2 products wrong, 3 .. 9 of {SIDE * SIDE} elements, first at byte {5 * SIDE * SIDE * 2 + 4:#x} "
-        "(element [0, 2]: 3f81 for 3f80), stride 17, XOR 000f (bits 0-3), iteration 20, 30 (lap 0), made 1020 .. 1030 s after boot, "
+        f"2 products wrong, 3 .. 9 of {SIDE * SIDE} elements, first at byte "
+        f"{5 * SIDE * SIDE * 2 + 4:#x} "
+        "(element [0, 2]: 3f81 for 3f80), stride 17, XOR 000f (bits 0-3), iteration 20, 30 (lap "
+        "0), made 1020 .. 1030 s after boot, "
         "at a heat that was not sampled"
     )
 

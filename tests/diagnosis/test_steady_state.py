@@ -1,4 +1,6 @@
-"""The burn of a GPU by its telemetry alone: when it came to rest, what was left of its clock, and what its link counted meanwhile."""
+"""The burn of a GPU by its telemetry alone: when it came to rest, what was left of its clock,
+and what its link counted meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def sampled(
     step: float = 0.2,
     **readings: Reading,
 ) -> GpuHistory:
-    """A GPU that burns for so long; readings are functions of the seconds since the burn began. As the watch thins it out."""
+    """A GPU that burns for so long; readings are functions of the seconds since the burn began.
+
+    As the watch thins it out.
+    """
     points: list[HistoryPoint] = []
     now = 0.0
 
@@ -147,7 +152,9 @@ def test_one_that_never_rests_takes_the_whole_burn(temperature: Reading, told: s
 
 
 def spans(*found: tuple[float, float, float]) -> BurnTelemetry:
-    """A burn of which each sample stands for a span, from and to in seconds, with its mean: what is between them was not sampled."""
+    """A burn of which each sample stands for a span, from and to in seconds, with its mean: what
+    is between them was not sampled.
+    """
     points = tuple(
         HistoryPoint(until, {"utilisation": 1.0, "temperature_c": value}, until - since)
         for since, until, value in found
@@ -165,7 +172,9 @@ def spans(*found: tuple[float, float, float]) -> BurnTelemetry:
     ],
 )
 def test_a_degree_up_or_down_is_no_way_that_it_goes(before: float, told: str) -> None:
-    """Its end is the last 40 s of 400: what it was in the 40 s before says whether it goes up or down, and what was earlier nothing."""
+    """Its end is the last 40 s of 400: what it was in the 40 s before says whether it goes up or
+    down, and what was earlier nothing.
+    """
     found = spans(
         (0, 270, 60),
         (281, 319, 20),

@@ -1,4 +1,6 @@
-"""Values weighed by the time for which they stand: single samples until the next one, spans for themselves."""
+"""Values weighed by the time for which they stand: single samples until the
+next one, spans for themselves.
+"""
 
 from __future__ import annotations
 

@@ -23,12 +23,14 @@ def look(*facts: Fact) -> Signature:
 def test_the_evidence_is_of_the_pass_that_found_first_and_the_bits_of_all() -> None:
     found = look(vram([(96, 0, 2)], number=3, pattern="checker"), vram([(64, 0, 4)], number=1))
     assert found.evidence == (
-        "2 wrong words in 2 passes (checker, march C-), first at byte 0x40 (4 for 0), XOR 0000000000000006 (bits 1-2), "
+        "2 wrong words in 2 passes (checker, march C-), first at byte 0x40 (4 for 0), XOR "
+        "0000000000000006 (bits 1-2), "
         "found 1001 s after boot"
     )
     one = look(vram([(64, 0, 4)])).evidence
     assert one.startswith(
-        "1 wrong word in 1 pass (march C-), first at byte 0x40 (4 for 0), XOR 0000000000000004 (bit 2), "
+        "1 wrong word in 1 pass (march C-), first at byte 0x40 (4 for 0), XOR "
+        "0000000000000004 (bit 2), "
     )
 
 
@@ -52,14 +54,21 @@ MORE_THAN_LISTED = [
 ]
 
 
-@each("facts, told",
+@each(
+    "facts, told",
     [
         ([stuck(1), stuck(2)], "in 2 of 2 passes (byte 0x40, bit 2)"),
         ([stuck(1), stuck(2), *ELSEWHERE[:2]], "in 2 of 4 passes (byte 0x40, bit 2)"),
-        ([stuck(1, (8, 0, 1)), stuck(2), stuck(3, (8, 0, 1))], "in 3 of 3 passes (byte 0x40, bit 2, and 1 more such cells)"),
-        ([vram([(64, 0, 6)], number=n) for n in (1, 2)], "in 2 of 2 passes (byte 0x40, bit 1, and 1 more such cells)"),
+        (
+            [stuck(1, (8, 0, 1)), stuck(2), stuck(3, (8, 0, 1))],
+            "in 3 of 3 passes (byte 0x40, bit 2, and 1 more such cells)",
+        ),
+        (
+            [vram([(64, 0, 6)], number=n) for n in (1, 2)],
+            "in 2 of 2 passes (byte 0x40, bit 1, and 1 more such cells)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_same_bit_of_the_same_word_is_a_cell(facts: list[Fact], told: str) -> None:
     found = look(*facts)
     assert found.kind == "memory bit"

@@ -1,4 +1,6 @@
-"""Wrong results as loads tell of them, made from what is wrong: places and bits of a result of 8192 x 8192."""
+"""Wrong results as loads tell of them, made from what is wrong: places and bits
+of a result of 8192 x 8192.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,21 @@ def ring(
     first = [WrongElement(*one) for one in wrong[:SEEN]]
     base = slot * SIDE * SIDE * width
     return {
-        "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": f"{SIDE}x{SIDE}x16384", "iteration": iteration, "lap": lap,
-        "slot": slot, "made_s": moment, "found_s": moment + 1.5, "elements": len(wrong), "of": SIDE * SIDE, "nan": nan,
-        "infinite": infinite, **describe_elements(first, wrong[-1][0], columns=SIDE, width=width, base=base),
-    }  # fmt: skip
+        "component": "gpu0",
+        "dtype": "bf16",
+        "check": "ring",
+        "shape": f"{SIDE}x{SIDE}x16384",
+        "iteration": iteration,
+        "lap": lap,
+        "slot": slot,
+        "made_s": moment,
+        "found_s": moment + 1.5,
+        "elements": len(wrong),
+        "of": SIDE * SIDE,
+        "nan": nan,
+        "infinite": infinite,
+        **describe_elements(first, wrong[-1][0], columns=SIDE, width=width, base=base),
+    }
 
 
 def one_bit(
@@ -77,9 +90,16 @@ AGAIN: Fact = {
     "got": "0b",
 }
 WHOLE: Fact = {
-    "component": "gpu0", "dtype": "bf16", "check": "whole", "shape": "8192x8192x16384", "rows": 8192, "elements": 1, "nan": 0,
-    "infinite": 0, "first": [{"index": [3, 4], "expected": "3.0", "got": "5.0"}],
-}  # fmt: skip
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "whole",
+    "shape": "8192x8192x16384",
+    "rows": 8192,
+    "elements": 1,
+    "nan": 0,
+    "infinite": 0,
+    "first": [{"index": [3, 4], "expected": "3.0", "got": "5.0"}],
+}
 COPIED: Fact = {
     "component": "gpu0->gpu1",
     "check": "copy_p2p",
@@ -110,9 +130,18 @@ def vram(
         for place, due, got in wrong[:32]
     ]
     return {
-        "component": "gpu0", "check": "vram", "pattern": "march C-", "pass": number, "words": len(wrong) if words is None else words,
-        "bits": bits, "xor_or": f"{either:016x}", "xor_and": f"{every:016x}", "found_s": 1000.0 + number, "first": first, **more,
-    }  # fmt: skip
+        "component": "gpu0",
+        "check": "vram",
+        "pattern": "march C-",
+        "pass": number,
+        "words": len(wrong) if words is None else words,
+        "bits": bits,
+        "xor_or": f"{either:016x}",
+        "xor_and": f"{every:016x}",
+        "found_s": 1000.0 + number,
+        "first": first,
+        **more,
+    }
 
 
 def described_keys() -> frozenset[str]:

@@ -13,10 +13,13 @@ stress-ng: metrc: [4543] stressor       bogo ops real time  usr time  sys time  
 stress-ng: metrc: [4543]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
 stress-ng: metrc: [4543] cpu               10611      1.00      1.98      0.00      3535.83        1773.96
 stress-ng: info:  [4543] successful run completed in 1.00s
-"""
+"""  # noqa: E501
 STRESS_NG_FAILING = STRESS_NG.replace(
     "stress-ng: metrc: [4543] stressor",
-    "stress-ng: fail:  [4544] cpu: float80 error detected, failed calculation checksum\nstress-ng: metrc: [4543] stressor",
+    (
+        "stress-ng: fail:  [4544] cpu: float80 error detected, failed calculation "
+        "checksum\nstress-ng: metrc: [4543] stressor"
+    ),
 )
 STRESSAPPTEST = """\
 Log: Commandline - stressapptest -s 1 -M 4096 -m 2 -W

@@ -1,6 +1,8 @@
-"""A described GPU machine around a real rigproof: the fake NVML library, replayed tools on PATH, and its /sys, /proc and /dev.
+"""A described GPU machine around a real rigproof: the fake NVML library, replayed tools on PATH,
+and its /sys, /proc and /dev.
 
-rigproof runs in a mount namespace of its own, in which the described files lie over this machine's. Nothing outside of it changes.
+rigproof runs in a mount namespace of its own, in which the described files lie over this machine's.
+Nothing outside of it changes.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ GPU_CHECKS = (
 )
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
-# $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and terminals.
+# $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and
+# terminals.
 MOUNTS = """
 set -e
 root=$1; shift
@@ -47,7 +50,10 @@ exec "$@"
 
 
 def working(document: Document) -> Document:
-    """The machine in full use: a description shows it idle. Its power swings a little, and its energy counter goes by its power."""
+    """The machine in full use: a description shows it idle.
+
+    Its power swings a little, and its energy counter goes by its power.
+    """
     found = copy.deepcopy(document)
     for gpu in found["gpus"]:
         said = {**found.get("every_gpu", {}), **gpu}
@@ -115,7 +121,10 @@ def hide_real_gpus(root: Path) -> None:
 
 
 class GpuBox:
-    """One described machine in one rig. `faults` says how tools misbehave; `library` is the folder of the fake library."""
+    """One described machine in one rig.
+
+    `faults` says how tools misbehave; `library` is the folder of the fake library.
+    """
 
     def __init__(
         self,

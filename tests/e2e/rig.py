@@ -55,7 +55,9 @@ def machine_is_free() -> bool:
 
 @dataclass
 class Rig:
-    """One test's corner: a folder of fakes that goes before PATH, a machine file, an output folder."""
+    """One test's corner: a folder of fakes that goes before PATH, a machine
+    file, an output folder.
+    """
 
     home: Path
     variables: dict[str, str] = field(default_factory=dict)
@@ -96,7 +98,10 @@ class Rig:
         prepare: Callable[[], None] | None = None,
         wait: bool = True,
     ) -> subprocess.Popen[str]:
-        """Start rigproof, when nobody else has the machine. `prepare` runs in the child before it becomes rigproof."""
+        """Start rigproof, when nobody else has the machine.
+
+        `prepare` runs in the child before it becomes rigproof.
+        """
         if wait:
             wait_for(machine_is_free, 100.0)
 

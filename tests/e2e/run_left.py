@@ -56,7 +56,9 @@ class Run:
         return "\n".join(f"{row['check']}: {row['text']}{row.get('note', '')}" for row in rows)
 
     def cases(self) -> dict[str, TestCase]:
-        """The testcases of junit.xml by name, after it was held against the rules of Jenkins' schema."""
+        """The testcases of junit.xml by name, after it was held against the
+        rules of Jenkins' schema.
+        """
         data = (self.path / "junit.xml").read_bytes()
         assert jenkins_schema.faults(data) == []
         cases = [

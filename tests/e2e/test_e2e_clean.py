@@ -1,4 +1,6 @@
-"""A plain machine with the real tools passes, and everything about that run can be had again from its journal."""
+"""A plain machine with the real tools passes, and everything about that run can be had again
+from its journal.
+"""
 
 from __future__ import annotations
 

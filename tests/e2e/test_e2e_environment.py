@@ -17,12 +17,18 @@ STARTS = {
     "rigproof": [str(Path(sys.executable).with_name("rigproof"))],
     "python -m": [sys.executable, "-m", "acceptance"],
 }
-# Modules that would be taken in the place of the real ones; each leaves a mark where it was imported.
-EVIL = "import pathlib, os\npathlib.Path({mark!r}).open('a').write('{name} was imported\\n')\nos._exit(0)\n"
+# Modules that would be taken in the place of the real ones; each leaves a mark where it was
+# imported.
+EVIL = (
+    "import pathlib, os\npathlib.Path({mark!r}).open('a').write('{name} was "
+    "imported\\n')\nos._exit(0)\n"
+)
 
 
 def spoil(rig: Rig, folder: Path) -> Path:
-    """Put everything into the folder that could steer pytest or Python; returns the file that tells who was taken in."""
+    """Put everything into the folder that could steer pytest or Python; returns the file that
+    tells who was taken in.
+    """
     mark = rig.home / "taken-in"
     for name in ("pytest", "msgspec", "evil", "conftest", "_pytest", "numpy", "pluggy"):
         (folder / f"{name}.py").write_text(EVIL.format(mark=str(mark), name=name), encoding="utf-8")
@@ -74,7 +80,9 @@ def test_a_bad_machine_stays_bad(rig: Rig, start: str) -> None:
 
 
 def test_sessions_are_not_those_of_another_package(rig: Rig) -> None:
-    """Nobody can keep a first `import acceptance` from being PYTHONPATH's; what rigproof itself starts must be rigproof."""
+    """Nobody can keep a first `import acceptance` from being PYTHONPATH's; what rigproof itself
+    starts must be rigproof.
+    """
     fakes.write(rig.fakes, "stress-ng", "failing text, exit 0")
     evil = rig.home / "evil" / "acceptance"
     evil.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""Every described machine through a whole run on the host: what a right harness concludes of each."""
+"""Every described machine through a whole run on the host: what a right harness
+concludes of each.
+"""
 
 from __future__ import annotations
 

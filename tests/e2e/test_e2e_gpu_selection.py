@@ -18,7 +18,9 @@ SHORT = "gpu.present,gpu.granted,gpu.device_query,link.bandwidth_test"
 
 @pytest.mark.parametrize("asked", ["1", SECOND[:21]])
 def test_one_gpu_of_two(rig: Rig, library: Path, asked: str) -> None:
-    """Its program's device 0 is the machine's gpu1; nothing of the other one is measured, and it is no acceptance."""
+    """Its program's device 0 is the machine's gpu1; nothing of the other one is measured, and it
+    is no acceptance.
+    """
     run = GpuBox(rig, library, "2x4090").accept(
         "--gpus", asked, only=SHORT, variables={"CUDA_VISIBLE_DEVICES": "0"}
     )

@@ -43,7 +43,10 @@ def test_shortfalls_of_the_inventory_fail_by_name(rig: Rig) -> None:
         "machine.toml declares cpu.model = 'Imaginary Processor 9000'",
         "inventory.memory: dimm_count on memory: measured 2, limit = 3",
         "inventory.memory: memory_total on memory: measured",
-        "inventory.dimms: dimm_present on dimm:DIMM_C1: measured 0 (modules are in: DIMM_A1, DIMM_B1), limit >= 1",
+        (
+            "inventory.dimms: dimm_present on dimm:DIMM_C1: measured 0 (modules are in: DIMM_A1, "
+            "DIMM_B1), limit >= 1"
+        ),
         "inventory.disks: disk_count on declared-disk:1: measured 0",
         "declares disk 1, model = 'Imaginary Disk'",
         "inventory.network: link_up on net:enp250s0: measured 0",

@@ -33,7 +33,10 @@ def test_a_folder_that_cannot_be_made(rig: Rig, where: str) -> None:
 
 
 def no_more(pid: int) -> None:
-    """As on a full disk: no file of this process grows any more. Every user can ask this for processes of his own."""
+    """As on a full disk: no file of this process grows any more.
+
+    Every user can ask this for processes of his own.
+    """
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
@@ -65,7 +68,9 @@ def test_the_harness_can_write_no_more(rig: Rig, moment: str) -> None:
 
 
 def test_a_session_can_write_no_more(rig: Rig) -> None:
-    """The session gives up and says why; the supervisor, whose disk is not full, goes on to the reports."""
+    """The session gives up and says why; the supervisor, whose disk is not
+    full, goes on to the reports.
+    """
     fakes.write(rig.fakes, "stress-ng", "healthy")
     before, began = rig.runs(), time.monotonic()
     started = rig.start(rig.argv(only="gpu,cpu.stress_ng,kernel_log.during_run"))

@@ -1,4 +1,6 @@
-"""Whole machines with the figures that their builders published, or that we measured; all else of them is made up."""
+"""Whole machines with the figures that their builders published, or that we measured; all else
+of them is made up.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,13 @@ Figures = Mapping[str, float | tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """`file` is the machine file that ships for it, `sheet` the name of its GPUs' sheet. `slot` is what the slot offers: PCI Express
-    generation and lanes; None where a VM hides it. `nvlinks` are those of each GPU. `p2p` and `path` are NVML's words for each pair.
+    """`file` is the machine file that ships for it, `sheet` the name of its GPUs' sheet.
 
-    `figures` are by measurement, in the measurement's unit; what is not in them is made up so that it passes.
+    `slot` is what the slot offers: PCI Express generation and lanes; None where a VM hides it.
+    `nvlinks` are those of each GPU. `p2p` and `path` are NVML's words for each pair.
+
+    `figures` are by measurement, in the measurement's unit; what is not in them is made up so that
+    it passes.
     """
 
     file: str

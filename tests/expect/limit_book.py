@@ -1,4 +1,6 @@
-"""Every limit held against a second book, which only the tests read: what sound machines show passes, what sick ones show fails."""
+"""Every limit held against a second book, which only the tests read: what sound machines show
+passes, what sick ones show fails.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def _of_architectures(file: Path) -> Iterator[str]:
 
 
 def owed(one: Sheet) -> set[str]:
-    """What a sheet limits: each format cool and hot; but float64 where it runs at a 32nd, and INT8 that the B300 gave up."""
+    """What a sheet limits: each format cool and hot; but float64 where it runs at a 32nd, and
+    INT8 that the B300 gave up.
+    """
     found = {LOCAL_COPY}
     for dtype in native_dtypes(one.compute_capability):
         if not (dtype == "f64" and one.compute_capability in SLOW_FLOAT64) and not (
@@ -76,4 +80,8 @@ def _of_sheet(file: Path) -> Iterator[str]:
     if found.keys() != ({LOCAL_COPY} if remarked else set()):
         yield f"remarks on {sorted(found)}"
     elif remarked and not remarked[0] < found[LOCAL_COPY] <= remarked[1]:
-        yield f"a remark at {found[LOCAL_COPY]:g} GB/s: {remarked[0]} is unusual and {remarked[1]} is not"
+        yield (
+            f"a remark at {found[LOCAL_COPY]:g} GB/s: {remarked[0]} is unusual and "
+            f"{remarked[1]} "
+            "is not"
+        )

@@ -1,7 +1,9 @@
-"""A lint of the limits in model sheets: each a plausible share of the sheet's own peak, by a range for each class of cards.
+"""A lint of the limits in model sheets: each a plausible share of the sheet's own peak, by a range
+for each class of cards.
 
-The ranges were set from the floors of the facts page and what was measured (`published`). Each is narrow enough that twice or half of
-any floor in it is outside: a figure with sparsity, of another model or in another unit does not get by.
+The ranges were set from the floors of the facts page and what was measured (`published`). Each is
+narrow enough that twice or half of any floor in it is outside: a figure with sparsity, of another
+model or in another unit does not get by.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 
 Range = tuple[float, float]
-# f64, f32, tensor cores (TF32, float16, bfloat16, FP8), INT8, local copy: shares of the peak, hot and cool together.
+# f64, f32, tensor cores (TF32, float16, bfloat16, FP8), INT8, local copy: shares of the peak, hot
+# and cool together.
 KINDS = {"f64": 0, "f32": 1, "i8": 3, "copy": 4}
 TENSOR = 2
 NONE: Range = (0.0, 0.0)
@@ -82,6 +85,9 @@ def lint(one: Sheet) -> Iterator[str]:
             continue
         low, high = range_of(one, kind)
         if not low <= row.low / peak <= high:
-            yield f"{row.measurement}: {row.low:g} is {row.low / peak:.3g} of {peak:g}, not {low:g} to {high:g}"
+            yield (
+                f"{row.measurement}: {row.low:g} is {row.low / peak:.3g} of {peak:g}, not "
+                f"{low:g} to {high:g}"
+            )
         if row.warn_low is not None and not row.low < row.warn_low <= peak:
             yield f"{row.measurement}: a remark at {row.warn_low:g}"

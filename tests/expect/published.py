@@ -1,9 +1,11 @@
-"""What healthy cards and machines have reached, as published or measured by us: TFLOP/s (INT8: TOP/s) and GB/s."""
+"""What healthy cards and machines have reached, as published or measured by us: TFLOP/s (INT8:
+TOP/s) and GB/s.
+"""
 
 from __future__ import annotations
 
-# The best figures that were published of each model, in squares of 8192 or the best shape of a search, by PyTorch, CUTLASS or DCGM; and
-# copies inside the memory, read and write counted.
+# The best figures that were published of each model, in squares of 8192 or the best shape of a
+# search, by PyTorch, CUTLASS or DCGM; and copies inside the memory, read and write counted.
 CARDS: dict[str, dict[str, float]] = {
     "A10": {"f32": 8.1},
     "A100 PCIe 40GB": {"f32": 17.6, "tf32": 108.0, "f16": 241.0, "bf16": 234.0, "copy": 1293.0},

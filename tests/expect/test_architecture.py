@@ -1,4 +1,6 @@
-"""What cards without a sheet are held to: how it is read, whose it is, and that every model with a sheet would pass it too."""
+"""What cards without a sheet are held to: how it is read, whose it is, and that every model with
+a sheet would pass it too.
+"""
 
 from __future__ import annotations
 

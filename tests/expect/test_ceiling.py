@@ -1,4 +1,6 @@
-"""Ceilings of plausibility: what is faster than link, memory or cores allow is an error; what sound machines reach is not."""
+"""Ceilings of plausibility: what is faster than link, memory or cores allow is an error; what
+sound machines reach is not.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def test_above_its_ceiling_a_reading_leaves_the_run_unjudged(file: str, name: st
 
 
 def test_what_has_a_ceiling() -> None:
-    """Every rate of the GPUs, and of the processors, but for what its cache serves and what nothing is known of."""
+    """Every rate of the GPUs, and of the processors, but for what its cache serves and what
+    nothing is known of.
+    """
     made = plan("8xh200.toml")
     rates = {
         one.measurement
@@ -165,9 +169,18 @@ def card(one: Sheet, clock: float | None) -> ComputeFacts:
 
 def seen(model: str | None = "NVIDIA H200", **changes: object) -> GpuFacts:
     given = {
-        "name": "gpu0", "model": model, "device_id": "10de:2335", "compute_capability": "9.0", "memory_mib": None, "card_link_gen": 5,
-        "card_link_width": 16, "slot_link_gen": None, "slot_link_width": None, "nvlink_active": 0, "nvlink_total": 0,
-    }  # fmt: skip
+        "name": "gpu0",
+        "model": model,
+        "device_id": "10de:2335",
+        "compute_capability": "9.0",
+        "memory_mib": None,
+        "card_link_gen": 5,
+        "card_link_width": 16,
+        "slot_link_gen": None,
+        "slot_link_width": None,
+        "nvlink_active": 0,
+        "nvlink_total": 0,
+    }
     return GpuFacts(**{**given, **changes})  # type: ignore[arg-type]
 
 

@@ -181,7 +181,10 @@ def test_copies_are_held_against_gpus_on_equal_links() -> None:
     found = components.resolve(None, riser, EVERYTHING, names)
     assert found["gpu-with-peers"] == ("gpu0", "gpu1", "gpu2")
     assert found["gpu-with-link-peers"] == ("gpu0", "gpu2")
-    told = "gpu1: slow copies: a copy is held against others of the model on such a link, and no other was seen"
+    told = (
+        "gpu1: slow copies: a copy is held against others of the model on such a link, and no "
+        "other was seen"
+    )
     assert told in components.not_offered(found)
     assert list(components.link_siblings(None, riser, names).values()) == [
         ("gpu0", "gpu2"),

@@ -154,9 +154,8 @@ def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_
     assert every is not None
     assert every.limit is not None
     assert (every.limit.low, every.origin, every.own) == (980.0, "override in box.toml", False)
-    assert (
-        every.limit.basis
-        == "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
+    assert every.limit.basis == (
+        "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
     )
     assert len(book.entries) == 6
 

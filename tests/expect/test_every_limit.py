@@ -1,4 +1,6 @@
-"""Every limit there is can fail: each is held against a value just past each of its bounds, in an otherwise passing run."""
+"""Every limit there is can fail: each is held against a value just past each of its bounds, in
+an otherwise passing run.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def brought(source: str) -> tuple[Override, ...]:
 
 @functools.cache
 def planned(source: str) -> Plan:
-    """A plan of every check there is, with one component of each class and all that the limits name."""
+    """A plan of every check there is, with one component of each class and all
+    that the limits name.
+    """
     book = LimitBook(defaults().entries).after(brought(source))
     classes: dict[str, list[str]] = {"gpu": []}
     for check in collected():

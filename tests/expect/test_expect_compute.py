@@ -1,4 +1,6 @@
-"""How fast a GPU must compute: by its sheet, else by its architecture, else not judged, and each time it says why."""
+"""How fast a GPU must compute: by its sheet, else by its architecture, else not judged, and each
+time it says why.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,10 @@ def test_a_card_without_a_sheet_is_held_to_its_architecture() -> None:
     limit = held(book(RTX_4080), "gemm_f16_short")
     assert limit.unit == "TFLOP/s"
     assert limit.low == pytest.approx(0.45 * 76 * 3105 * 512 / 1e6)
-    told = "0.45 x 120.8 TFLOP/s = 0.45 x 76 multiprocessors x 3105 MHz x 512 operations a clock (GeForce cards of Ada; "
+    told = (
+        "0.45 x 120.8 TFLOP/s = 0.45 x 76 multiprocessors x 3105 MHz x 512 operations a clock "
+        "(GeForce cards of Ada; "
+    )
     assert limit.basis.startswith(told)
     assert "a healthy 4090 gives" in limit.basis
     hot = held(book(RTX_4080), "gemm_f16")
@@ -224,7 +229,10 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
 def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
     found = book(ComputeFacts("gpu0", None, "10de:ffff", None, None, None, None, None))
     assert len(found.entries) == 3 * len(DTYPES) + 1
-    told = "neither driver nor model sheets tell the compute capability of 10de:ffff with PCI id 10de:ffff"
+    told = (
+        "neither driver nor model sheets tell the compute capability of 10de:ffff with PCI id "
+        "10de:ffff"
+    )
     for one in found.entries:
         assert unheld(found, one.measurement).startswith(told)
 

@@ -1,4 +1,6 @@
-"""Limits derived from what GPUs show and from their sheets: healthy machines as published pass, the same machines with one fault fail."""
+"""Limits derived from what GPUs show and from their sheets: healthy machines as published pass,
+the same machines with one fault fail.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def test_every_copy_over_the_link_is_limited_by_it() -> None:
 
 
 def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
-    """Two RTX 3090 Ti at Gen4 x8: half of what a card copies over sixteen lanes passes, and a quarter does not."""
+    """Two RTX 3090 Ti at Gen4 x8: half of what a card copies over sixteen lanes passes, and a
+    quarter does not.
+    """
     found = book([seen("GeForce RTX 3090 Ti", slot_link_width=8)])
     limit = held(found, "copy_h2d")
     assert limit.low == 0.75 * 16 * 8 * 128 / 130 / 8
@@ -143,7 +147,10 @@ def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
         "count", "under load: the slot offers x8, the card x16: the slot limits", low=8
     )
     assert held(found, "gpu_link_gen").basis == "under load: card and slot both offer generation 4"
-    told = "0.75 x 15.8 GB/s = 0.75 x 16 GT/s x 8 lanes x 128/130 / 8; card and slot both offer generation 4; the slot offers x8"
+    told = (
+        "0.75 x 15.8 GB/s = 0.75 x 16 GT/s x 8 lanes x 128/130 / 8; card and slot both offer "
+        "generation 4; the slot offers x8"
+    )
     assert limit.basis.startswith(told)
 
 
@@ -244,7 +251,10 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
     [
         (
             "RTX A6000",
-            "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_links in the machine file",
+            (
+                "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_links in "
+                "the machine file"
+            ),
         ),
         (
             "A100 SXM4 80GB",
@@ -467,7 +477,9 @@ def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
 
 
 def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_little() -> None:
-    """The least that NVLink can gain: 25 GB/s of one link beside 12 GB/s that a copy through the host reaches at most."""
+    """The least that NVLink can gain: 25 GB/s of one link beside 12 GB/s that a copy through the
+    host reaches at most.
+    """
     limit = held(
         book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")),
         "p2p_gain",

@@ -165,7 +165,10 @@ NO_PAGES = {"remap_failed": None, "retired_single": None}
         (
             True,
             None,
-            "gpu1: the driver tells no ECC counters, and an H200 SXM 141GB has them: see `nvidia-smi -q",
+            (
+                "gpu1: the driver tells no ECC counters, and an H200 SXM 141GB has them: see "
+                "`nvidia-smi -q"
+            ),
         ),
         (
             None,

@@ -1,4 +1,6 @@
-"""Every limit does what the second book says: it passes what sound machines show, and fails what sick ones do."""
+"""Every limit does what the second book says: it passes what sound machines
+show, and fails what sick ones do.
+"""
 
 from __future__ import annotations
 

@@ -168,12 +168,17 @@ def test_a_limit_for_one_component_leaves_no_other_unjudged() -> None:
         build(components=classes, book=book)
 
 
-@each("pattern, found",
+@each(
+    "pattern, found",
     [
-        ("a.one", ["a.one"]), ("a", ["a.one", "a.two[x]", "a.two[y]"]), ("a.two", ["a.two[x]", "a.two[y]"]),
-        ("a.two[x]", ["a.two[x]"]), ("*.one", ["a.one", "b.one"]), ("a.t*", ["a.two[x]", "a.two[y]"]),
+        ("a.one", ["a.one"]),
+        ("a", ["a.one", "a.two[x]", "a.two[y]"]),
+        ("a.two", ["a.two[x]", "a.two[y]"]),
+        ("a.two[x]", ["a.two[x]"]),
+        ("*.one", ["a.one", "b.one"]),
+        ("a.t*", ["a.two[x]", "a.two[y]"]),
     ],
-)  # fmt: skip
+)
 def test_only_selects_by_id_subject_name_and_pattern(pattern: str, found: list[str]) -> None:
     checks = [collected(name) for name in ("a.one", "a.two[x]", "a.two[y]", "b.one")]
     made = build([*checks, collected("c.faults", FAULTS)], only=[pattern])

@@ -11,17 +11,36 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import LimitBook, Override
 
 
-@each("book, told",
+@each(
+    "book, told",
     [
-        (BOOK.after([Override("heat", "class default", WATT)]), "class default: a limit for heat, which no check measures; measured are"),
-        (BOOK.after([Override("heat", "class default", unlimited="x")]), "a limit for heat, which no check measures"),
-        (BOOK.after([Override("power", "override in box.toml", COUNT)]), "the limit for power is in count, but power is measured in W"),
-        (BOOK.after([Override("power", "override in box.toml", COUNT, "cpu7")]), "the limit for power is in count"),
-        (LimitBook(BOOK.entries[:1]), "faults is measured but has no limit, and nothing says why none can be"),
+        (
+            BOOK.after([Override("heat", "class default", WATT)]),
+            "class default: a limit for heat, which no check measures; measured are",
+        ),
+        (
+            BOOK.after([Override("heat", "class default", unlimited="x")]),
+            "a limit for heat, which no check measures",
+        ),
+        (
+            BOOK.after([Override("power", "override in box.toml", COUNT)]),
+            "the limit for power is in count, but power is measured in W",
+        ),
+        (
+            BOOK.after([Override("power", "override in box.toml", COUNT, "cpu7")]),
+            "the limit for power is in count",
+        ),
+        (
+            LimitBook(BOOK.entries[:1]),
+            "faults is measured but has no limit, and nothing says why none can be",
+        ),
         (LimitBook(BOOK.entries[1:]), "power is measured but has no limit"),
-        (BOOK.after([Override("faults", "override in box.toml", COUNT, own=True)]), "box.toml: faults takes no limit of the machine's"),
+        (
+            BOOK.after([Override("faults", "override in box.toml", COUNT, own=True)]),
+            "box.toml: faults takes no limit of the machine's",
+        ),
     ],
-)  # fmt: skip
+)
 def test_limits_and_measurements_must_fit_both_ways(book: LimitBook, told: str) -> None:
     with pytest.raises(PlanError, match=told):
         build(book=book)
@@ -59,14 +78,21 @@ def test_a_limit_of_the_machines_own_that_may_be_waived_is_welcome() -> None:
     assert made.checks[0].due[0].origin == "override in box.toml"
 
 
-@each("waiver, told",
+@each(
+    "waiver, told",
     [
-        (Waiver("r", measurement="heat", component="cpu", worst=1.0), "box.toml: a waiver names heat, which no check measures"),
-        (Waiver("r", measurement="faults", component="cpu", worst=1.0), "box.toml: faults cannot be waived, because it proves a fault"),
+        (
+            Waiver("r", measurement="heat", component="cpu", worst=1.0),
+            "box.toml: a waiver names heat, which no check measures",
+        ),
+        (
+            Waiver("r", measurement="faults", component="cpu", worst=1.0),
+            "box.toml: faults cannot be waived, because it proves a fault",
+        ),
         (Waiver("r", skip="c"), "box.toml: a waiver names the check c, which does not exist"),
         (Waiver("r", skip="a.o"), "a waiver names the check a.o, which does not exist"),
     ],
-)  # fmt: skip
+)
 def test_a_waiver_must_name_what_exists_and_may_be_waived(waiver: Waiver, told: str) -> None:
     with pytest.raises(PlanError, match=told):
         build(waivers=[waiver])

@@ -19,7 +19,8 @@ SHEETS = sheet.read_all(FOLDER)
 BY_NAME = {one.name: one for one in SHEETS}
 H100 = FOLDER / "h100-pcie-80gb.toml"
 
-# Operations of one multiprocessor in one clock, by compute capability. Source: NVIDIA's architecture papers; checked by the facts page.
+# Operations of one multiprocessor in one clock, by compute capability. Source: NVIDIA's
+# architecture papers; checked by the facts page.
 FP16 = {
     "7.0": 1024,
     "7.5": 1024,
@@ -142,7 +143,10 @@ def test_every_figure_follows_from_others(one: Sheet) -> None:
 
 
 def test_ecc_is_on_from_the_factory_on_boards_of_data_centres() -> None:
-    """All with HBM; of those with GDDR the ones that are sold for data centres. Workstation cards have it off, GeForce cards none."""
+    """All with HBM; of those with GDDR the ones that are sold for data centres.
+
+    Workstation cards have it off, GeForce cards none.
+    """
     for one in SHEETS:
         assert one.ecc == (
             one.memory.type.startswith("HBM")
@@ -189,7 +193,9 @@ def test_no_two_sheets_share_an_id_or_a_name() -> None:
 
 
 def test_links_that_are_healthy() -> None:
-    """Boards that are wired to others have all their links, cards that take bridges all or none of what bridges carry."""
+    """Boards that are wired to others have all their links, cards that take bridges all or none
+    of what bridges carry.
+    """
     active = {one.name: one.nvlink.active for one in SHEETS if one.nvlink is not None}
     assert {name: count for name, count in active.items() if 0 not in count} == {
         "V100 SXM2 16GB": (6,),

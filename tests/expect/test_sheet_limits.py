@@ -1,4 +1,6 @@
-"""The limits in model sheets: plausible, below all that healthy cards have reached, and each seen to fail."""
+"""The limits in model sheets: plausible, below all that healthy cards have
+reached, and each seen to fail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The copies beside the burn on real GPUs: what arrives is compared, and what arrives wrong, or never, is found."""
+"""The copies beside the burn on real GPUs: what arrives is compared, and what arrives wrong, or
+never, is found.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def peers() -> Sequence[int]:
     found = [index for index in range(1, seen()) if torch.cuda.can_device_access_peer(0, index)]
     if not found:
         pytest.skip(
-            f"a copy to a peer needs two GPUs with peer access, and {seen()} are seen without: not tried"
+            f"a copy to a peer needs two GPUs with peer access, and {seen()} are seen "
+            "without: not tried"
         )
     return found
 

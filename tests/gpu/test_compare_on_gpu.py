@@ -1,4 +1,6 @@
-"""The comparing kernel on a real GPU, against torch's own comparison: every bit, both ends, odd sizes, unaligned places."""
+"""The comparing kernel on a real GPU, against torch's own comparison: every bit, both ends, odd
+sizes, unaligned places.
+"""
 
 from __future__ import annotations
 

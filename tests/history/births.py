@@ -1,4 +1,6 @@
-"""A machine as two runs find it, for tests: plain data as a journal holds it, and the run that told it."""
+"""A machine as two runs find it, for tests: plain data as a journal holds it,
+and the run that told it.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ FIRST_DAY = 20_000.0
 
 
 def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Night:
-    """The night of this number, a day after the one before it; with one figure, if not told otherwise."""
+    """The night of this number, a day after the one before it; with one figure,
+    if not told otherwise.
+    """
     made = Night(
         run_id=f"run-{number:05}",
         machine_id=MACHINE,
@@ -48,7 +50,9 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
 def seen(
     store: Store, after: int = 0, *, era: str = ERA.key
 ) -> dict[PartMeasurement, tuple[NightValue, ...]]:
-    """What tonight is held against of an era's nights after this one, as many as the shipped rules read."""
+    """What tonight is held against of an era's nights after this one, as many
+    as the shipped rules read.
+    """
     return queries.night_values(store, era, after=after, first=28, last=200)
 
 
@@ -62,7 +66,10 @@ def write_run(
     closed: bool = True,
     boot: str = "boot-1",
 ) -> Path:
-    """A run in its folder, written by the real writer; with a verdict if it is `closed`. Its times are those of the moment."""
+    """A run in its folder, written by the real writer; with a verdict if it is `closed`.
+
+    Its times are those of the moment.
+    """
     root = machine_root(out.parent / f"root-{machine}-{boot}", boot=boot, machine=machine)
     records: list[Body] = journals.bodies(plan or journals.plan(profile="nightly"), values)
     start = records[0]

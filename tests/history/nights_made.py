@@ -49,7 +49,9 @@ def past(
     of: DriftRule | None = None,
     rebased: bool = False,
 ) -> Reference:
-    """The past of the night after these looks; `born` is of the first of them, which then is the baseline."""
+    """The past of the night after these looks; `born` is of the first of them,
+    which then is the baseline.
+    """
     day = found[0].day if found else 100.0
     today = found[-1].day + 1.0 if found else 101.0
     made = build_reference(

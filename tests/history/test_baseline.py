@@ -1,4 +1,6 @@
-"""The birth certificate: which runs can be one, what it holds, and that nothing can be changed in it."""
+"""The birth certificate: which runs can be one, what it holds, and that nothing
+can be changed in it.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +180,10 @@ def test_waived_shortfalls_are_listed_and_warnings_told() -> None:
 def test_a_run_that_failed() -> None:
     with pytest.raises(
         RunRejected,
-        match=r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): mend that, then run `rigproof accept` again$",
+        match=(
+            r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): mend that, then run "
+            r"`rigproof accept` again$"
+        ),
     ):
         made(entries(values={("copy_h2d", "gpu0"): 50.0}))
 

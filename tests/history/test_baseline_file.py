@@ -1,4 +1,6 @@
-"""The baseline's file: accepted once, replaced on request, kept for ever; never half written, never lost, never believed when changed."""
+"""The baseline's file: accepted once, replaced on request, kept for ever; never half written,
+never lost, never believed when changed.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +208,11 @@ def test_one_that_was_removed_is_missed(tmp_path: Path) -> None:
     accept(run(tmp_path, "two"), replace=True).baseline.path.unlink()
     with pytest.raises(
         BaselineUnsound,
-        match=r"baseline.json: is gone, and .*/one.json shows that there was one: put a copy of it back",
+        match=(
+            r"baseline.json: is gone, and .*/one.json shows that there was one: put a copy of "
+            r"it "
+            r"back"
+        ),
     ):
         baseline_file.read(tmp_path, MACHINE)
     assert accept(tmp_path / "two", replace=True).former is None

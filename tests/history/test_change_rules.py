@@ -165,7 +165,10 @@ def test_what_is_lost_or_less_is_never_taken_lightly() -> None:
 def test_what_cannot_be_told_from_last_night_is_told_every_night(
     tmp_path: Path, change: str
 ) -> None:
-    rule = f'[[change]]\nof = ["gpu"]\nchange = "{change}"\nmeans = "warn"\nafterwards = "note"\nevent = "inventory.x"\nbasis = "why"\n'
+    rule = (
+        f'[[change]]\nof = ["gpu"]\nchange = "{change}"\nmeans = "warn"\nafterwards = '
+        '"note"\nevent = "inventory.x"\nbasis = "why"\n'
+    )
     with pytest.raises(
         ChangeFileError, match=r"afterwards is for a warning about a fact, .* \(why\)$"
     ):
@@ -173,7 +176,9 @@ def test_what_cannot_be_told_from_last_night_is_told_every_night(
 
 
 def test_what_has_an_afterwards_is_what_somebody_has_done() -> None:
-    """Of the file that ships: never a loss, a link that is down, error correction that is off, parts that nobody could read."""
+    """Of the file that ships: never a loss, a link that is down, error correction that is off,
+    parts that nobody could read.
+    """
     found = {
         (kind, fact)
         for rule in BOOK.change
@@ -182,10 +187,20 @@ def test_what_has_an_afterwards_is_what_somebody_has_done() -> None:
         for fact in rule.facts or {rule.change: ""}
     }
     assert found == {
-        ("machine", "kernel"), ("machine", "nvidia_driver"), ("machine", "bios_version"), ("gpu", "vbios"), ("disk", "firmware"),
-        ("gpu", "power_limit_w"), ("gpu", "mig_enabled"), ("gpu", "ecc_enabled"), ("cpu", "threads"), ("dimm", "configured_mts"),
-        ("net", "mac"), ("gpu", "moved"), ("dimm", "moved"),
-    }  # fmt: skip
+        ("machine", "kernel"),
+        ("machine", "nvidia_driver"),
+        ("machine", "bios_version"),
+        ("gpu", "vbios"),
+        ("disk", "firmware"),
+        ("gpu", "power_limit_w"),
+        ("gpu", "mig_enabled"),
+        ("gpu", "ecc_enabled"),
+        ("cpu", "threads"),
+        ("dimm", "configured_mts"),
+        ("net", "mac"),
+        ("gpu", "moved"),
+        ("dimm", "moved"),
+    }
     off = BOOK.of_fact("gpu", "ecc_enabled", "lower")
     assert off is not None
     assert off.means == "fail"

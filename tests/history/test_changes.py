@@ -1,4 +1,6 @@
-"""A machine held against what it was: each kind of change gives exactly its finding, and what comes and goes gives none."""
+"""A machine held against what it was: each kind of change gives exactly its finding, and what
+comes and goes gives none.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def test_the_last_gpu_is_missing() -> None:
     told = found(gone)
     assert brief(told) == [("fail", "inventory.missing", "gpu1")]
     assert told[0].text.startswith(
-        f"gpu1 (NVIDIA H200, GPU-1, 0000:02:00.0) is missing: it was there when the baseline was recorded ({DAY}); basis: "
+        "gpu1 (NVIDIA H200, GPU-1, 0000:02:00.0) is missing: it was there when the baseline "
+        f"was recorded ({DAY}); basis: "
     )
 
 
@@ -83,7 +86,8 @@ def test_two_gpus_that_changed_places_are_moved() -> None:
     told = found(swapped)
     assert brief(told) == [("warn", "inventory.moved", "gpu1"), ("warn", "inventory.moved", "gpu0")]
     assert told[0].text.startswith(
-        f"gpu1 (GPU-0): at 0000:01:00.0 when the baseline was recorded ({DAY}), at 0000:02:00.0 now; basis: "
+        f"gpu1 (GPU-0): at 0000:01:00.0 when the baseline was recorded ({DAY}), at "
+        "0000:02:00.0 now; basis: "
     )
 
 
@@ -243,7 +247,9 @@ def test_links_that_come_and_go(other: Plain) -> None:
 
 
 def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
-    """As some USB adapters tell it: the disk inside is told by its own, whatever names both have."""
+    """As some USB adapters tell it: the disk inside is told by its own,
+    whatever names both have.
+    """
     before, after = machine(), machine()
     before["disks"] = [
         disk("sda", serial="S", transport="sata"),
@@ -345,46 +351,155 @@ def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
     )
 
 
-@each("change, kind, event, component, text",
+@each(
+    "change, kind, event, component, text",
     [
-        (of_gpu(vbios="97.00"), "warn", "firmware", "gpu1", f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: "),
-        (of_gpu(memory_bytes=140_000_000_000), "fail", "less", "gpu1", "memory of gpu1: 139.7 GiB when"),
-        (of_gpu(links=[{"active": True}, {"active": False}]), "fail", "nvlink", "gpu1", "active NVLinks of gpu1: 2 when"),
+        (
+            of_gpu(vbios="97.00"),
+            "warn",
+            "firmware",
+            "gpu1",
+            f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: ",
+        ),
+        (
+            of_gpu(memory_bytes=140_000_000_000),
+            "fail",
+            "less",
+            "gpu1",
+            "memory of gpu1: 139.7 GiB when",
+        ),
+        (
+            of_gpu(links=[{"active": True}, {"active": False}]),
+            "fail",
+            "nvlink",
+            "gpu1",
+            "active NVLinks of gpu1: 2 when",
+        ),
         (of_gpu(links=[]), "fail", "nvlink", "gpu1", "active NVLinks of gpu1: 2 when the"),
         (of_gpu(links=[{"active": True}] * 3), "note", "added", "gpu1", "active NVLinks"),
         (of_traits(cuda_cores=10000), "fail", "less", "gpu1", "CUDA cores of gpu1: 16896 when"),
-        (of_traits(max_link_gen_here=4), "fail", "link", "gpu1", "highest PCIe generation (card and slot) of gpu1: 5 when"),
-        (of_traits(max_link_width_here=8), "fail", "link", "gpu1", "most PCIe lanes (card and slot) of gpu1: 16 when"),
-        (of_traits(power_limit_w=600.0), "warn", "setting", "gpu1", f"power limit (W) of gpu1: 700 {WHEN}, 600 now"),
+        (
+            of_traits(max_link_gen_here=4),
+            "fail",
+            "link",
+            "gpu1",
+            "highest PCIe generation (card and slot) of gpu1: 5 when",
+        ),
+        (
+            of_traits(max_link_width_here=8),
+            "fail",
+            "link",
+            "gpu1",
+            "most PCIe lanes (card and slot) of gpu1: 16 when",
+        ),
+        (
+            of_traits(power_limit_w=600.0),
+            "warn",
+            "setting",
+            "gpu1",
+            f"power limit (W) of gpu1: 700 {WHEN}, 600 now",
+        ),
         (of_traits(power_limit_w=750.0), "warn", "setting", "gpu1", "power limit"),
-        (of_traits(ecc_enabled=False), "fail", "setting", "gpu1", f"ECC of gpu1: on {WHEN}, off now"),
+        (
+            of_traits(ecc_enabled=False),
+            "fail",
+            "setting",
+            "gpu1",
+            f"ECC of gpu1: on {WHEN}, off now",
+        ),
         (of_traits(mig_enabled=True), "warn", "setting", "gpu1", "MIG of gpu1: off when"),
         (of("board", bios_version="1.10"), "warn", "firmware", None, f"BIOS: 1.1 {WHEN}, 1.10 now"),
         (of("board", nvidia_driver="590.1"), "warn", "software", None, "NVIDIA driver: 580.1 when"),
         (of("board", kernel="6.13"), "warn", "software", None, "kernel: 6.12 when"),
         (of("board", os="Debian 14"), "note", "software", None, "operating system: Debian 13 when"),
         (of("board", name="H13"), "fail", "replaced", None, "board: X13 when"),
-        (of("board", serial="B-2"), "fail", "replaced", None, "serial number of the board: B-1 when"),
+        (
+            of("board", serial="B-2"),
+            "fail",
+            "replaced",
+            None,
+            "serial number of the board: B-1 when",
+        ),
         (of("cpu", model="Xeon"), "fail", "replaced", "cpu", "model of cpu: EPYC when"),
         (of("cpu", cores=127), "fail", "less", "cpu", "cores of cpu: 128 when"),
         (of("cpu", threads=128), "warn", "setting", "cpu", "threads of cpu"),
         (of("cpu", governor="powersave"), "note", "setting", "cpu", "frequency governor of cpu"),
-        (of("memory", total_bytes=1 << 39), "fail", "less", "memory", "RAM of memory: 1024 GiB when"),
+        (
+            of("memory", total_bytes=1 << 39),
+            "fail",
+            "less",
+            "memory",
+            "RAM of memory: 1024 GiB when",
+        ),
         (of("memory", total_bytes=1 << 41), "note", "added", "memory", "RAM of memory"),
-        (of("memory", ecc="None"), "warn", "setting", "memory", "error correction of the RAM of memory"),
-        (of_first("dimms", configured_mts=4400), "fail", "link", "dimm:A1", "speed (MT/s) of dimm:A1: 4800 when"),
+        (
+            of("memory", ecc="None"),
+            "warn",
+            "setting",
+            "memory",
+            "error correction of the RAM of memory",
+        ),
+        (
+            of_first("dimms", configured_mts=4400),
+            "fail",
+            "link",
+            "dimm:A1",
+            "speed (MT/s) of dimm:A1: 4800 when",
+        ),
         (of_first("dimms", configured_mts=5200), "warn", "setting", "dimm:A1", "speed (MT/s)"),
-        (of_first("dimms", size_bytes=1 << 34), "fail", "less", "dimm:A1", "size of dimm:A1: 32 GiB when"),
-        (of_first("dimms", part_number="OTHER"), "fail", "replaced", "dimm:A1", "part number of dimm:A1"),
-        (of_first("disks", firmware="2.0"), "warn", "firmware", "disk:nvme0n1", "firmware of disk:nvme0n1: 1.0 when"),
-        (of_first("disks", size_bytes=10**11), "fail", "less", "disk:nvme0n1", "size of disk:nvme0n1"),
-        (of_first("links", speed_mbps=10_000), "fail", "network", "net:eth0", "speed (Mbit/s) of net:eth0: 100000 when"),
-        (of_first("links", pcie_width=8), "fail", "link", "net:eth0", "PCIe lanes of net:eth0: 16 when"),
-        (of_first("links", pcie_speed_gts=8.0), "fail", "link", "net:eth0", f"PCIe speed (GT/s) of net:eth0: 16 {WHEN}, 8 now"),
+        (
+            of_first("dimms", size_bytes=1 << 34),
+            "fail",
+            "less",
+            "dimm:A1",
+            "size of dimm:A1: 32 GiB when",
+        ),
+        (
+            of_first("dimms", part_number="OTHER"),
+            "fail",
+            "replaced",
+            "dimm:A1",
+            "part number of dimm:A1",
+        ),
+        (
+            of_first("disks", firmware="2.0"),
+            "warn",
+            "firmware",
+            "disk:nvme0n1",
+            "firmware of disk:nvme0n1: 1.0 when",
+        ),
+        (
+            of_first("disks", size_bytes=10**11),
+            "fail",
+            "less",
+            "disk:nvme0n1",
+            "size of disk:nvme0n1",
+        ),
+        (
+            of_first("links", speed_mbps=10_000),
+            "fail",
+            "network",
+            "net:eth0",
+            "speed (Mbit/s) of net:eth0: 100000 when",
+        ),
+        (
+            of_first("links", pcie_width=8),
+            "fail",
+            "link",
+            "net:eth0",
+            "PCIe lanes of net:eth0: 16 when",
+        ),
+        (
+            of_first("links", pcie_speed_gts=8.0),
+            "fail",
+            "link",
+            "net:eth0",
+            f"PCIe speed (GT/s) of net:eth0: 16 {WHEN}, 8 now",
+        ),
         (of_first("links", pcie_speed_gts=32.0), "note", "added", "net:eth0", "PCIe speed"),
         (of_first("links", driver="other"), "note", "software", "net:eth0", "driver of net:eth0"),
     ],
-)  # fmt: skip
+)
 def test_each_fact(
     change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str
 ) -> None:
@@ -464,7 +579,8 @@ def test_what_was_not_told_then_is_no_change() -> None:
 def test_what_is_not_told_now_is_said() -> None:
     told = found(of("board", serial=None, os=None))
     assert [one.text for one in told] == [
-        f"not told in this run, so not held against what it was when the baseline was recorded ({DAY}): "
+        "not told in this run, so not held against what it was when the baseline was recorded "
+        f"({DAY}): "
         "serial number of the board"
     ]
 
@@ -619,17 +735,37 @@ def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
     assert machine_changes(birth, born(machine())) == ()
 
 
-@each("change, kind, what, now",
+@each(
+    "change, kind, what, now",
     [
         (lambda plain: plain["links"][0].update(up=False), "warn", ("net:eth0", "up"), "off"),
         (lambda plain: plain["memory"].update(ecc="None"), "warn", ("memory", "ecc"), "None"),
         (lambda plain: plain["memory"].update(dimms=None), "warn", ("dimm", "unread"), ""),
         (lambda plain: plain["pci"].pop(), "fail", ("gpu1", "missing"), ""),
-        (lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"), "fail", ("gpu1", "replaced"), ""),
-        (lambda plain: plain["links"][0].update(pcie_width=8), "fail", ("net:eth0", "pcie_width"), "8"),
+        (
+            lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"),
+            "fail",
+            ("gpu1", "replaced"),
+            "",
+        ),
+        (
+            lambda plain: plain["links"][0].update(pcie_width=8),
+            "fail",
+            ("net:eth0", "pcie_width"),
+            "8",
+        ),
         (lambda plain: plain["board"].update(serial="B-2"), "fail", ("", "board_serial"), "B-2"),
-    ], told=["link down", "RAM without ECC", "DIMMs unread", "GPU gone", "another GPU", "narrower", "another board"],
-)  # fmt: skip
+    ],
+    told=[
+        "link down",
+        "RAM without ECC",
+        "DIMMs unread",
+        "GPU gone",
+        "another GPU",
+        "narrower",
+        "another board",
+    ],
+)
 def test_what_may_be_damage_is_told_every_night(
     change: Callable[[Plain], object], kind: str, what: tuple[str, str], now: str
 ) -> None:

@@ -62,7 +62,9 @@ def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) ->
 
 
 def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
-    """A second book of the names: one that is left out of the first is missed in every comparison."""
+    """A second book of the names: one that is left out of the first is missed
+    in every comparison.
+    """
     board = dict.fromkeys(
         ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver", "date"), "x"
     )

@@ -1,4 +1,6 @@
-"""Two clean runs of every machine that ships, drawn with the noise of sound hardware, side by side: nothing is worse; a slow part is."""
+"""Two clean runs of every machine that ships, drawn with the noise of sound hardware, side by
+side: nothing is worse; a slow part is.
+"""
 
 from __future__ import annotations
 

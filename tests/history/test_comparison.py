@@ -1,4 +1,6 @@
-"""Runs side by side: what is worse, what is better, and that looking from the other side says the opposite."""
+"""Runs side by side: what is worse, what is better, and that looking from the
+other side says the opposite.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,16 @@ from acceptance.history.matching import MovedPart, ReplacedPart
 BOOK = noise.read(resources.locate("noise.toml"))
 Values = Mapping[tuple[str, str], float]
 OTHER: dict[DifferenceKind, DifferenceKind] = {
-    "worse": "better", "better": "worse", "lost": "gained", "gained": "lost", "gone": "new", "new": "gone",
-    "changed": "changed", "incomparable": "incomparable", "same": "same",
-}  # fmt: skip
+    "worse": "better",
+    "better": "worse",
+    "lost": "gained",
+    "gained": "lost",
+    "gone": "new",
+    "new": "gone",
+    "changed": "changed",
+    "incomparable": "incomparable",
+    "same": "same",
+}
 
 
 def rate(name: str = "copy_h2d", component: str = "gpu0") -> Due:

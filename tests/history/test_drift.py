@@ -60,8 +60,10 @@ def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
     assert only(drifted) == DriftFinding(
         "warn",
         "step",
-        "gemm_bf16 on gpu0: measured 570 TFLOP/s: 5 % below the median of 28 nights before, 600 TFLOP/s, bound >= 580 TFLOP/s; "
-        "the first night: another one like it, and it fails; basis: median of 28 nights 600 TFLOP/s, one deviation 4 TFLOP/s, "
+        "gemm_bf16 on gpu0: measured 570 TFLOP/s: 5 % below the median of 28 nights before, 600 "
+        "TFLOP/s, bound >= 580 TFLOP/s; "
+        "the first night: another one like it, and it fails; basis: median of 28 nights 600 "
+        "TFLOP/s, one deviation 4 TFLOP/s, "
         "4.5 of it allowed",
     )
 
@@ -152,9 +154,9 @@ def test_a_slope_tells_from_where_to_where_and_how_fast() -> None:
     found = only(held(replace(PLAIN, slope=SLOPE), 590.0))
     assert (found.kind, found.what) == ("warn", "slope")
     assert (
-        "its level went from 610 TFLOP/s to 595 TFLOP/s within 60 days (90 nights), bound >= 598 TFLOP/s; "
-        in found.text
-    )
+        "its level went from 610 TFLOP/s to 595 TFLOP/s within 60 days (90 nights), bound >= "
+        "598 TFLOP/s; "
+    ) in found.text
     assert held(replace(PLAIN, slope=SLOPE), 598.0) == DriftJudgement()
     assert only(held(replace(PLAIN, slope=SLOPE, before=True), 590.0)).kind == "fail"
 
@@ -194,9 +196,9 @@ def test_noise_that_has_grown_is_remarked_beside_what_else_there_is() -> None:
     found = only(held(noisy, 600.0))
     assert (found.kind, found.what) == ("warn", "noise")
     assert (
-        "its noise has grown: one deviation of the last 28 nights is 12 TFLOP/s, and was 3 TFLOP/s before; basis:"
-        in found.text
-    )
+        "its noise has grown: one deviation of the last 28 nights is 12 TFLOP/s, and was 3 "
+        "TFLOP/s before; basis:"
+    ) in found.text
     assert [one.what for one in held(noisy, 570.0).findings] == ["step", "noise"]
     assert not held(noisy, 600.0).outside
 
@@ -222,7 +224,8 @@ def test_one_that_grows_faster_is_a_warning_and_no_second_look_would_help() -> N
     assert only(drifted) == DriftFinding(
         "warn",
         "counter",
-        "gpu_ecc_corrected_total on gpu0: measured 16: grew by 11 within 1 day, from 5, allowed 10, fails above 1000; "
+        "gpu_ecc_corrected_total on gpu0: measured 16: grew by 11 within 1 day, from 5, allowed "
+        "10, fails above 1000; "
         "basis: where it comes from",
     )
 

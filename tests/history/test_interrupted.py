@@ -1,4 +1,6 @@
-"""Two writers at once, a kill at any point, a full disk, a folder that cannot be written: nothing lost, nothing doubled, and said."""
+"""Two writers at once, a kill at any point, a full disk, a folder that cannot be written:
+nothing lost, nothing doubled, and said.
+"""
 
 from __future__ import annotations
 
@@ -280,7 +282,9 @@ def test_a_file_system_without_links_keeps_a_copy(
 
 @pytest.mark.parametrize("size", [0, 1000, 5000, 20_000, 40_000, 60_000, 100_000])
 def test_a_full_disk_is_said_and_takes_no_night_that_was_there(path: Path, size: int) -> None:
-    """No file may grow beyond a size: the kernel then takes a part of a write, as on a full disk."""
+    """No file may grow beyond a size: the kernel then takes a part of a write,
+    as on a full disk.
+    """
     with Store.open(path) as store:
         store.add(night(0, figures=FIGURES))
     reader, pen = os.pipe()

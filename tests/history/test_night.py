@@ -1,4 +1,6 @@
-"""A run's journal as one night: what is a measure for others, what each value belongs to, and what it was measured with."""
+"""A run's journal as one night: what is a measure for others, what each value belongs to, and
+what it was measured with.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +185,9 @@ def test_a_journal_without_a_beginning_or_a_time_is_no_night() -> None:
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/New_York", "Europe/Berlin", "UTC"])
 def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that moves, or whose clock is put forward in the night, has its nights where they were."""
+    """A machine that moves, or whose clock is put forward in the night, has its
+    nights where they were.
+    """
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
@@ -300,8 +304,10 @@ def test_what_changed_between_two_eras_is_told() -> None:
     before = Era((("driver", "580.1"), ("load burn", "20 s"), ("station", "host")))
     after = Era((("driver", "590.2"), ("image_versions", "x 1"), ("station", "docker")))
     assert era.describe_changes(before, after) == (
-        "the driver changed from 580.1 to 590.2; the image versions is x 1, and was not told before;"
-        " the time of burn is not told any more, and was 20 s; the station changed from host to docker"
+        "the driver changed from 580.1 to 590.2; the image versions is x 1, and was not told "
+        "before;"
+        " the time of burn is not told any more, and was 20 s; the station changed from host to "
+        "docker"
     )
     assert era.describe_changes(before, before) == ""
 

@@ -1,4 +1,6 @@
-"""Catching up with the run folders, and making a damaged history anew: no night lost, none doubled."""
+"""Catching up with the run folders, and making a damaged history anew: no night
+lost, none doubled.
+"""
 
 from __future__ import annotations
 
@@ -192,9 +194,9 @@ def test_a_damaged_history_is_set_aside_and_made_anew(
     )
     assert aside.read_bytes() == damaged
     assert (
-        "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.damaged-20"
-        in told[0]
-    )
+        "the history was made anew, with 3 nights; the old file is kept as "
+        "history.sqlite3.damaged-20"
+    ) in told[0]
     assert opened(out) == (before, ())
 
 
@@ -231,9 +233,9 @@ def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
         assert rows(store) == before
         assert [look.outside for look in seen(store)[COPY.part]] == [True]
     assert (
-        "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.replaced-"
-        in told[0]
-    )
+        "the history was made anew, with 3 nights; the old file is kept as "
+        "history.sqlite3.replaced-"
+    ) in told[0]
 
 
 def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -> None:

@@ -324,8 +324,10 @@ def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
     assert (made.first.day, made.first.baseline) == (day, True)
 
 
-@each("born, day, rebased", [(None, 100.0, False), (600.0, None, False), (600.0, 100.0, True), (math.nan, 100.0, False)]
-)  # fmt: skip
+@each(
+    "born, day, rebased",
+    [(None, 100.0, False), (600.0, None, False), (600.0, 100.0, True), (math.nan, 100.0, False)],
+)
 def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     born: float | None, day: float | None, rebased: bool
 ) -> None:
@@ -400,7 +402,9 @@ def test_a_slope_needs_nights_enough_and_days_enough() -> None:
 
 
 def test_a_slope_is_more_than_two_deviations_and_more_than_chance() -> None:
-    """By 2 x 4.5 between the first and the last third on a quiet machine; on another by five standard errors."""
+    """By 2 x 4.5 between the first and the last third on a quiet machine; on another by five
+    standard errors.
+    """
     assert past(looks(sloped(90, 0.005, deviation=0.5))).slope is None
     assert past(looks(sloped(90, 0.01, deviation=0.5))).slope is not None
     made = past(looks(sloped(90, 0.06, deviation=10.0)))

@@ -151,7 +151,9 @@ def test_a_night_with_a_wrong_clock_is_not_removed_for_it(
 
 
 def test_what_the_clock_of_two_nights_says_is_believed(out: Path, store: Store) -> None:
-    """A machine that stood still for a year: its first night since says nothing, its second does."""
+    """A machine that stood still for a year: its first night since says
+    nothing, its second does.
+    """
     clocks(store, {"run-30": TODAY + 365.0})
     assert prune(store, out, MACHINE, today=TODAY + 366.0, keep_days=100.0).folders == ()
     clocks(store, {"run-29": TODAY + 365.0, "run-30": TODAY + 366.0})

@@ -1,4 +1,6 @@
-"""The store: whole nights, once each, in the order in which they came, whatever happens in between."""
+"""The store: whole nights, once each, in the order in which they came, whatever
+happens in between.
+"""
 
 from __future__ import annotations
 

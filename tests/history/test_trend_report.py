@@ -24,7 +24,9 @@ def row(
 
 
 def test_a_course_is_held_against_its_own_noise() -> None:
-    """Copies may differ by 3 % between any two runs; a card that was never off by more than a thousandth is known better."""
+    """Copies may differ by 3 % between any two runs; a card that was never off by more than a
+    thousandth is known better.
+    """
     steady = [50.0, 50.01, 49.99, 50.0, 50.02, 49.98, 50.0, 50.01]
     found = row(made(*steady, *[49.0] * 7))
     assert found.summary.trend == "down"
@@ -68,7 +70,9 @@ def test_few_nights_tell_nothing() -> None:
 
 
 def test_only_what_is_beyond_noise_changed() -> None:
-    """A card whose nights were all the same is allowed half of what cards are in general: 1.25 of 50 GB/s."""
+    """A card whose nights were all the same is allowed half of what cards are
+    in general: 1.25 of 50 GB/s.
+    """
     rows = [
         row(made(*[50.0] * 7, *[50.0 - step] * 7), f"copy_{place}")
         for place, step in enumerate((0.0, 1.2, 1.3, 2.0))

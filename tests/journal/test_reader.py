@@ -116,7 +116,8 @@ def test_a_later_boot_comes_later_though_its_clock_began_again(
 
 
 def test_closing_segments_come_last(tmp_path: Path, run_dir: Path, now: list[float]) -> None:
-    # By name alone `journal-closed-1` would come before `journal-load`, and its boot would count as the first.
+    # By name alone `journal-closed-1` would come before `journal-load`, and its boot would count as
+    # the first.
     first, second = (
         machine_root(tmp_path / "one", boot="one"),
         machine_root(tmp_path / "two", boot="two"),

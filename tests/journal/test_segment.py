@@ -85,7 +85,11 @@ def test_a_segment_has_one_writer(path: Path, root: Path) -> None:
     with Writer(path, root) as writer:
         with pytest.raises(
             JournalError,
-            match=r"journal\.jsonl: cannot be written \(File exists\): another rigproof is writing there: stop it, then start again",
+            match=(
+                r"journal\.jsonl: cannot be written \(File exists\): another rigproof is "
+                r"writing "
+                r"there: stop it, then start again"
+            ),
         ):
             Writer(path, root)
         writer.write(Note("still mine"))
@@ -250,7 +254,9 @@ def reads_or_tells(path: Path) -> bool:
 
 @pytest.fixture
 def full_at() -> Iterator[Callable[[int], None]]:
-    """Lets no file of this process grow beyond a size: the kernel then takes a part of a write, as on a full disk."""
+    """Lets no file of this process grow beyond a size: the kernel then takes a part of a write,
+    as on a full disk.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 
 class FakeCard:
-    """Work takes `cost(seconds so far)` seconds of its clock; marks count that clock, and waiting moves nothing."""
+    """Work takes `cost(seconds so far)` seconds of its clock; marks count that clock, and
+    waiting moves nothing.
+    """
 
     def __init__(
         self, cost: Callable[[float], float] = lambda _: 0.001, free: int = 1 << 40

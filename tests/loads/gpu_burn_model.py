@@ -1,12 +1,17 @@
-"""gpu-burn's comparison as a model, and what it says of the faults that the burn finds. Run the file for the table.
+"""gpu-burn's comparison as a model, and what it says of the faults that the burn finds.
 
-The algorithm is that of its source (wilicc/gpu-burn, gpu_burn-drv.cpp and compare.cu): operands are made once and never looked at again;
-a ring of results C[0], C[1], ... is filled by one product after the other; then, for every k from 1 on and every element i,
-`if (fabs(C[0][i] - C[k][i]) > EPSILON) errors += 1`, and the next filling begins with C[0] again. EPSILON is 0.001 for float32 and 1e-7 for
-float64. Exit status and rates play no part: a GPU is FAULTY where errors were counted or its process died.
+Run the file for the table.
 
-Here a result has 64 x 64 elements and not 8192 x 8192; each is a sum of 8192 products of numbers from 0 to 10, as gpu-burn's are, so that
-its size and its last place are the same. What is compared, with what, and how, is the same too.
+The algorithm is that of its source (wilicc/gpu-burn, gpu_burn-drv.cpp and compare.cu): operands are
+made once and never looked at again; a ring of results C[0], C[1], ... is filled by one product
+after the other; then, for every k from 1 on and every element i, `if (fabs(C[0][i] - C[k][i]) >
+EPSILON) errors += 1`, and the next filling begins with C[0] again. EPSILON is 0.001 for float32 and
+1e-7 for float64. Exit status and rates play no part: a GPU is FAULTY where errors were counted or
+its process died.
+
+Here a result has 64 x 64 elements and not 8192 x 8192; each is a sum of 8192 products of numbers
+from 0 to 10, as gpu-burn's are, so that its size and its last place are the same. What is compared,
+with what, and how, is the same too.
 """
 
 from __future__ import annotations
@@ -32,7 +37,9 @@ def sound(_number: int, _a: Matrix) -> None:
 
 @dataclass(slots=True)
 class Card:
-    """A GPU with a fault: what happens to the first operand before a product, and to its result; or it `hangs`, and compares nothing."""
+    """A GPU with a fault: what happens to the first operand before a product, and to its result;
+    or it `hangs`, and compares nothing.
+    """
 
     operands: Callable[[int, Matrix], None] = sound
     result: Callable[[int, int, Matrix], None] = lambda _number, _slot, _c: None

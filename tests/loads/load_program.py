@@ -41,7 +41,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended; in a container without an init it may stay as a zombie for ever."""
+    """Whether a process has ended; in a container without an init it may stay
+    as a zombie for ever.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:

@@ -34,16 +34,25 @@ def test_what_is_asked() -> None:
 @each(
     "extra, said",
     [
-        (("--dtypes", "f64,f64"), "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once"),
+        (
+            ("--dtypes", "f64,f64"),
+            "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once",
+        ),
         (("--seconds", "nan"), "is not a number of seconds"),
         (("--peers", "-1"), "'-1' is not a number of peers from 0 to 31"),
         (("--peers", "32"), "'32' is not a number of peers"),
-        (("--inject", "fire"), "'fire' is not one of bit, stuck, ulp17, nan, inf, repeat, unwritten, input, hang, lost and slow:PERCENT"),
+        (
+            ("--inject", "fire"),
+            (
+                "'fire' is not one of bit, stuck, ulp17, nan, inf, repeat, unwritten, input, "
+                "hang, lost and slow:PERCENT"
+            ),
+        ),
         (("--inject", "slow:0"), "is not one of"),
         (("--inject", "slow:91"), "is not one of"),
         (("--inject", "slow:"), "is not one of"),
     ],
-)  # fmt: skip
+)
 def test_bad_arguments_get_one_sentence(
     extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,6 @@
-"""The copies beside the burn on GPUs of the processor (`linked_gpus`), with the text of our own kernels. tests/gpu has them on GPUs."""
+"""The copies beside the burn on GPUs of the processor (`linked_gpus`), with the text of our own
+kernels. tests/gpu has them on GPUs.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kernels(machine: Machine, built: cuda_on_cpu.Built) -> type:
-    """In the place of `cubin.Kernels`: the same text, queued on the current stream of the current device."""
+    """In the place of `cubin.Kernels`: the same text, queued on the current stream of the
+    current device.
+    """
 
     class Kernels:
         multiprocessors = 1

@@ -34,7 +34,9 @@ def test_three_shapes_whose_results_have_one_size(dtype: Dtype, divisor: int) ->
 
 @every
 def test_every_format_is_deep_enough_that_reading_the_results_costs_little(dtype: Dtype) -> None:
-    """Nine eighths of a result at 4.2 TB/s, beside the product at the rate that an H200 sustains."""
+    """Nine eighths of a result at 4.2 TB/s, beside the product at the rate that
+    an H200 sustains.
+    """
     sustained = {"f64": 53, "f32": 51, "tf32": 344, "f16": 650, "bf16": 670, "f8": 1250, "i8": 900}[
         dtype.short
     ]
@@ -54,15 +56,29 @@ def test_sums_of_whole_numbers_stay_exact_at_that_depth(dtype: Dtype) -> None:
 
 
 CARDS = [  # compute capability, GiB of memory
-    ((9, 0), 139.8), ((10, 0), 178.0), ((8, 0), 79.3), ((8, 0), 39.4), ((7, 0), 15.8), ((7, 5), 14.6), ((8, 6), 7.6), ((8, 6), 9.6),
-    ((8, 6), 11.6), ((8, 9), 7.6), ((8, 9), 11.6), ((8, 9), 15.6), ((8, 9), 23.5), ((12, 0), 31.3),
-]  # fmt: skip
+    ((9, 0), 139.8),
+    ((10, 0), 178.0),
+    ((8, 0), 79.3),
+    ((8, 0), 39.4),
+    ((7, 0), 15.8),
+    ((7, 5), 14.6),
+    ((8, 6), 7.6),
+    ((8, 6), 9.6),
+    ((8, 6), 11.6),
+    ((8, 9), 7.6),
+    ((8, 9), 11.6),
+    ((8, 9), 15.6),
+    ((8, 9), 23.5),
+    ((12, 0), 31.3),
+]
 
 
 @every
 @each("capability, gib", CARDS)
 def test_results_fill_every_card(dtype: Dtype, capability: tuple[int, int], gib: float) -> None:
-    """Half a GiB is taken by contexts, 640 MiB are kept; with that seven tenths of what is free are results."""
+    """Half a GiB is taken by contexts, 640 MiB are kept; with that seven tenths
+    of what is free are results.
+    """
     whole = int(gib * 2**30)
     divisor = divisor_for(dtype, capability, whole)
     found = shapes(dtype, divisor)

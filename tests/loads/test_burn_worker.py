@@ -187,7 +187,10 @@ def test_formats_take_turns_and_every_product_is_compared_once() -> None:
 
 
 def test_each_turn_tells_when_its_first_product_began_and_its_last_was_done() -> None:
-    """In seconds since boot. Setting up, the comparing of what is left in memory and the plain products lie between turns."""
+    """In seconds since boot.
+
+    Setting up, the comparing of what is left in memory and the plain products lie between turns.
+    """
     faults = Faults(begin_s=2.0, compare_s=0.001)
     output, _, _, _ = burn(BurnOptions(of("bf16", "i8"), 60.0, plain=True), faults)
     (laps,) = (table for table in output.tables if table.name == "burn_laps")
@@ -277,7 +280,10 @@ def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() ->
 def test_a_small_memory_holds_fewer_at_once_or_is_refused_with_what_there_is() -> None:
     _, device, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults(slots=9))
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 2, 4]
-    told = r"too small for float32: a ring needs 4 groups of results, and there is memory for 3 results: 8\.0 GiB are free"
+    told = (
+        r"too small for float32: a ring needs 4 groups of results, and there is memory for 3 "
+        r"results: 8\.0 GiB are free"
+    )
     with pytest.raises(
         CardError,
         match=f"{told}, of which 1\\.0 GiB are kept for the library and the GPU's peers; end",

@@ -1,4 +1,6 @@
-"""The comparing kernel's own text, run on the processor: every bit, both ends, odd sizes, unaligned places. tests/gpu has it on a GPU."""
+"""The comparing kernel's own text, run on the processor: every bit, both ends, odd sizes,
+unaligned places. tests/gpu has it on a GPU.
+"""
 
 from __future__ import annotations
 

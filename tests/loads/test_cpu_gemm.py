@@ -161,7 +161,8 @@ def test_a_core_that_is_not_ours_is_refused_before_anything_is_heated() -> None:
 def test_the_parents_do_not_load_numpy() -> None:
     done = run(
         "-c",
-        "import sys, acceptance.loads.cpu.gemm, acceptance.loads.cpu.memory_bandwidth, acceptance.tools.load_output;"
+        "import sys, acceptance.loads.cpu.gemm, acceptance.loads.cpu.memory_bandwidth, "
+        "acceptance.tools.load_output;"
         "print('numpy' in sys.modules)",
     )
     assert done.stdout == "False\n", done.stderr

@@ -45,7 +45,8 @@ def test_operands_are_whole_bounded_and_never_0(size: int, dtype: str) -> None:
 
 
 def test_the_operands_are_the_same_everywhere() -> None:
-    # SplitMix64 from state 0: the first outputs that its authors' reference code gives; ours starts one step earlier.
+    # SplitMix64 from state 0: the first outputs that its authors' reference code gives; ours starts
+    # one step earlier.
     assert [hex(value) for value in spread(3, 1).tolist()] == [
         "0xe220a8397b1dcdaf",
         "0x6e789e6aa1b965f4",

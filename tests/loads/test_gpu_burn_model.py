@@ -34,12 +34,15 @@ def test_it_counts_every_element_once_for_each_result() -> None:
 def test_a_changed_operand_counts_until_the_ring_begins_anew() -> None:
     within = next(case for case in CASES if case.fault == "input, within")
     errors = burn(within.card)
-    # A row of each product from the change to the end of its filling: at most the elements of a row.
+    # A row of each product from the change to the end of its filling: at most the elements of a
+    # row.
     assert 0 < errors <= SIDE * (RING - AT % RING)
 
 
 def test_the_first_result_of_a_ring_is_never_compared_with_that_of_another() -> None:
-    """All of a filling wrong in the same way, the one before and the one after right: nothing is found."""
+    """All of a filling wrong in the same way, the one before and the one after
+    right: nothing is found.
+    """
 
     def one_filling(number: int, _slot: int, c: model.Matrix) -> None:
         if RING <= number < 2 * RING:

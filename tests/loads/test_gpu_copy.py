@@ -195,7 +195,8 @@ def test_both_ways_at_once_end_at_the_first_try(
 
     one, other = Still(), Still()
     both = BidirectionalTransfer("x", "gpu0", 1, one, other, 3)  # type: ignore[arg-type]
-    # The events are made in the order start, began, ended, last: the other way's last copy ends after the one measured.
+    # The events are made in the order start, began, ended, last: the other way's last copy ends
+    # after the one measured.
     assert both.timed(1) == pytest.approx(3e-3)
     assert (one.copies, other.copies, both.apart) == (1, 3, 0)
 
@@ -273,7 +274,10 @@ def test_too_little_host_memory_is_no_fault_of_the_gpu(
     [
         (
             {"gpus": "0"},
-            "gpu_copy: torch sees no GPU: see that `nvidia-smi` lists one here and that CUDA_VISIBLE_DEVICES names it\n",
+            (
+                "gpu_copy: torch sees no GPU: see that `nvidia-smi` lists one here and that "
+                "CUDA_VISIBLE_DEVICES names it\n"
+            ),
         ),
         ({"fail": "3"}, "gpu_copy: CUDA error: an illegal memory access was encountered\n"),
     ],

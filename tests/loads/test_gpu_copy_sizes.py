@@ -52,7 +52,8 @@ def test_host_buffers_take_half_of_what_is_available_at_most() -> None:
 
 def test_the_hump_is_explained() -> None:
     assert elementwise.hump(60 * MIB) == (
-        "elementwise product: the L2 cache holds 60.0 MiB, the vectors of up to 4194304 elements fit into it; "
+        "elementwise product: the L2 cache holds 60.0 MiB, the vectors of up to 4194304 elements "
+        "fit into it; "
         "only larger ones show the memory"
     )
     assert "no vectors of the table fit into it" in elementwise.hump(0)

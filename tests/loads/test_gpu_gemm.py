@@ -65,7 +65,8 @@ def test_what_cuda_says_is_told_in_one_sentence(
     def fails(*_: object) -> None:
         assert "NVIDIA_TF32_OVERRIDE" not in os.environ
         raise RuntimeError(
-            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous"
+            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
+            "asynchronous"
         )
 
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")

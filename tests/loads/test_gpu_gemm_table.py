@@ -43,7 +43,8 @@ def test_each_size_is_warmed_up_and_timed() -> None:
     ]
     assert made == [("bf16", 1024), ("bf16", 2048), ("bf16", 8192)]
     assert left_out == []
-    # warm-up, estimate, and a twentieth of a second: 94 products of 0.5 ms, 12 of 4.3 ms; 8192 takes 0.27 s and is timed once
+    # warm-up, estimate, and a twentieth of a second: 94 products of 0.5 ms, 12 of 4.3 ms; 8192
+    # takes 0.27 s and is timed once
     assert card.done == (2 + 94) + (2 + 12) + 2
 
 

@@ -1,4 +1,6 @@
-"""One format between its turns, on products that are strings; `torch_gpu_gemm.py` tries it on real ones in the image."""
+"""One format between its turns, on products that are strings; `torch_gpu_gemm.py` tries it on
+real ones in the image.
+"""
 
 from __future__ import annotations
 

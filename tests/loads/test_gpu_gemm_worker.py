@@ -25,7 +25,9 @@ class Found:
 
 @dataclass
 class FakeTrial:
-    """Products that cost the card time, and comparisons that a test can make fail: "short", "again", "sustained"."""
+    """Products that cost the card time, and comparisons that a test can make fail: "short",
+    "again", "sustained".
+    """
 
     dtype: Dtype
     card: FakeCard

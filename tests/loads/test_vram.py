@@ -320,7 +320,8 @@ def test_what_cuda_says_is_told_in_one_sentence(
 ) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError(
-            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous"
+            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
+            "asynchronous"
         )
 
     monkeypatch.setattr(signal, "signal", lambda *_: None)

@@ -46,7 +46,8 @@ WORDS = (
 )
 every = each("words", WORDS)
 family = each("family", FAMILIES)
-# Words, size, blocks, descending: all of them, and so many of them that every word meets every size.
+# Words, size, blocks, descending: all of them, and so many of them that every word meets every
+# size.
 CASES = tuple(itertools.product(WORDS, SIZES, (1, 3, 40), (False, True)))
 SAMPLE = tuple(
     (words, count, (1, 3, 40)[(row + column) % 3], (row + column // 3) % 2 == 1)

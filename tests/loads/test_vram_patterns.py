@@ -115,7 +115,9 @@ def test_march_c_is_march_c() -> None:
 @every
 @each("turn", some(range(7), 2))
 def test_each_pattern_expects_what_it_wrote(name: str, turn: int) -> None:
-    """Every pass on a memory of numpy's: whatever is compared is there, and each word was compared with two that differ in all bits."""
+    """Every pass on a memory of numpy's: whatever is compared is there, and each word was
+    compared with two that differ in all bits.
+    """
     words = 131 * TILE + 77
     memory = np.random.default_rng(5).integers(0, ALL, words, np.uint64, endpoint=True)
     ones, zeros = np.zeros(words, np.uint64), np.zeros(words, np.uint64)

@@ -40,7 +40,9 @@ def wrong(one: Pass, count: int = 1, place: int = 7) -> SweepRecord:
 
 @dataclass
 class FakeMemory:
-    """A memory whose time goes on by what is moved, and which finds what a test lets it find: a function of how many passes came before."""
+    """A memory whose time goes on by what is moved, and which finds what a test lets it find: a
+    function of how many passes came before.
+    """
 
     find: Find = lambda _, one: right(one)
     words: int = WORDS
@@ -226,7 +228,11 @@ def test_at_most_64_are_told_and_all_are_counted() -> None:
     passes = sum(1 for one in memory.passes if one.words)
     assert passes > LINES == len(output.miscompares)
     assert values(output)["vram_miscompares"][2] == 5 * passes
-    told = f"{passes - LINES} more passes found wrong words, which are counted and in the map, but not told"
+    told = (
+        f"{passes - LINES} more passes found wrong words, which are counted and in the map, "
+        "but "
+        "not told"
+    )
     assert told in output.notes
     rows = next(table for table in output.tables if table.name == "vram_map").rows
     assert [row[2] for row in rows] == [5 * passes]

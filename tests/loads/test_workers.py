@@ -11,7 +11,9 @@ ALL_SPOKE = "for member in team._members: member.connection.poll(20)"
 
 
 def program(body: str, drive: str) -> tuple[str, str]:
-    """A child that forks a team with this body, drives it so, and says on standard output how it ended."""
+    """A child that forks a team with this body, drives it so, and says on
+    standard output how it ended.
+    """
     text = "\n".join(
         [
             "import os, signal, sys, time",
@@ -37,7 +39,10 @@ def program(body: str, drive: str) -> tuple[str, str]:
 
 def test_workers_are_pinned_and_told_to_use_one_thread() -> None:
     said, _ = program(
-        "connection.send(('state', (sorted(os.sched_getaffinity(0)), os.environ['OPENBLAS_NUM_THREADS'])))",
+        (
+            "connection.send(('state', (sorted(os.sched_getaffinity(0)), "
+            "os.environ['OPENBLAS_NUM_THREADS'])))"
+        ),
         "print(sorted(team.collect('state', 20, other).values()))",
     )
     assert said.splitlines()[0] == repr([([cpu], "1") for cpu in CPUS])
@@ -46,7 +51,10 @@ def test_workers_are_pinned_and_told_to_use_one_thread() -> None:
 def test_all_start_at_one_moment_and_are_heard() -> None:
     said, _ = program(
         "connection.send(('ready', None)); connection.send(('done', connection.recv()))",
-        "team.collect('ready', 20, other); team.start(lambda moment: moment); print(len(set(team.collect('done', 20, other).values())))",
+        (
+            "team.collect('ready', 20, other); team.start(lambda moment: moment); "
+            "print(len(set(team.collect('done', 20, other).values())))"
+        ),
     )
     assert said.splitlines()[0] == "1"
 
@@ -93,7 +101,10 @@ def test_silence_has_an_end_and_what_was_said_besides_is_heard() -> None:
 def test_a_worker_lost_before_the_start_is_named() -> None:
     out, _ = program(
         "connection.send(('ready', None))",
-        "team.collect('ready', 20, other)\nfor member in team._members: member.process.join()\nteam.start(lambda moment: moment)",
+        (
+            "team.collect('ready', 20, other)\nfor member in team._members: "
+            "member.process.join()\nteam.start(lambda moment: moment)"
+        ),
     )
     assert out.splitlines()[0] == f"lost: the worker on core:{CPUS[0]} ended early with exit code 0"
 

@@ -1,4 +1,8 @@
-"""The burn with torch itself, on the processor: run in the image by tests/containers/test_torch_loads.py. No GPU is needed."""
+"""The burn with torch itself, on the processor: run in the image by
+tests/containers/test_torch_loads.py.
+
+No GPU is needed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,9 @@ every = pytest.mark.parametrize("dtype", DTYPES.values(), ids=list(DTYPES))
 
 
 class Processor:
-    """A card whose clock goes on by so much from mark to mark: a turn has as many products on a busy machine as on an idle one."""
+    """A card whose clock goes on by so much from mark to mark: a turn has as many products on a
+    busy machine as on an idle one.
+    """
 
     def __init__(self, free: int = FREE) -> None:
         self.free = free

@@ -1,6 +1,7 @@
 """The parts of the GPU's matrix load that need torch, on tensors of the processor.
 
-pytest does not collect this file: torch is in the image only. `tests/containers/test_torch_loads.py` runs it there.
+pytest does not collect this file: torch is in the image only.
+`tests/containers/test_torch_loads.py` runs it there.
 """
 
 from __future__ import annotations

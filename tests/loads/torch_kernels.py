@@ -1,4 +1,6 @@
-"""Every kernel of ours becomes machine code for every architecture: run in the image by tests/containers/test_torch_loads.py."""
+"""Every kernel of ours becomes machine code for every architecture: run in the image by
+tests/containers/test_torch_loads.py.
+"""
 
 from __future__ import annotations
 

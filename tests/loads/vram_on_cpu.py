@@ -1,4 +1,6 @@
-"""The memory load's GPU on the processor: as much of torch as `loads.vram.device` uses, numpy arrays for memory, kernels built by `cc`."""
+"""The memory load's GPU on the processor: as much of torch as `loads.vram.device` uses, numpy
+arrays for memory, kernels built by `cc`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Tensor:
 
 
 class Event:
-    """An event of the GPU's own clock; it has come as soon as it is recorded, unless the GPU hangs."""
+    """An event of the GPU's own clock; it has come as soon as it is recorded,
+    unless the GPU hangs.
+    """
 
     def __init__(self, enable_timing: bool = False) -> None:
         self.timed = enable_timing

@@ -1,7 +1,8 @@
-"""Whole runs of machines that were never here: the shipped machine file, what such a machine shows, the real plan, and a journal of it.
+"""Whole runs of machines that were never here: the shipped machine file, what such a machine shows,
+the real plan, and a journal of it.
 
-The journals are synthetic: the published figures of `boxes`, and a value that just passes for all that nobody published. A check that
-is added is in the plan by itself.
+The journals are synthetic: the published figures of `boxes`, and a value that just passes for all
+that nobody published. A check that is added is in the plan by itself.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ def inventory(box: Box) -> Inventory:
 def planned(
     box: Box, seen: Inventory, sensors: frozenset[str] = frozenset(), name: str = "accept"
 ) -> Plan:
-    """The plan of a profile for the shipped machine file on this machine, which has these sensors."""
+    """The plan of a profile for the shipped machine file on this machine, which
+    has these sensors.
+    """
     path = resources.locate("machines") / box.file
     declared = machine_file.read(path)
     names = gpu_selection.names((), gpus(seen), components.gpu_count(declared, seen))

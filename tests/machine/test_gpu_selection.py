@@ -81,7 +81,10 @@ def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
         (
             "GPU-a",
             4,
-            "--gpus GPU-a: more than one GPU begins so: gpu0 GPU-a0000000-1, gpu1 GPU-a0000000-2, gpu2 GPU-b",
+            (
+                "--gpus GPU-a: more than one GPU begins so: gpu0 GPU-a0000000-1, gpu1 "
+                "GPU-a0000000-2, gpu2 GPU-b"
+            ),
         ),
         ("GPU-", 4, "--gpus GPU-: more than one GPU begins so: gpu0 GPU-a"),
         ("GPU-c", 4, "--gpus GPU-c: no GPU has this index or UUID: gpu0 GPU-a"),

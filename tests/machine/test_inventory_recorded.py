@@ -1,4 +1,6 @@
-"""Recorded machines held against themselves and against each other, and machines whose inventory holds anything."""
+"""Recorded machines held against themselves and against each other, and machines whose inventory
+holds anything.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bad machine files: one sentence each, with file, line, key and cure, and never another exception."""
+"""Bad machine files: one sentence each, with file, line, key and cure, and
+never another exception.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def refused(folder: Path, content: bytes) -> str:
     return sentence.removeprefix(f"{file}")
 
 
-@each("text, line, told",
+@each(
+    "text, line, told",
     [
         # wrong types
         ('gpus = "3"', 3, "gpus must be a whole number, not text in quotes"),
@@ -46,11 +49,23 @@ def refused(folder: Path, content: bytes) -> str:
         ("[[cpu]]\ncores = 3", 3, "cpu must be a table, not a list"),
         ("[gpu]\ncount = 3", 3, "gpu must be a list, not a table"),
         ("disk = [\n  3,\n]", 4, r"disk (number 1) must be a table, not a whole number"),
-        (LIMIT + LIMIT.replace("90", '"90"').replace("heat", "cold"), 12, "limit (number 2).high must be a number, not text"),
+        (
+            LIMIT + LIMIT.replace("90", '"90"').replace("heat", "cold"),
+            12,
+            "limit (number 2).high must be a number, not text",
+        ),
         # out of range
         ("gpus = -1", 3, "gpus must be at least 0"),
-        ("gpus = 65", 3, "65 GPUs are declared, and a machine has at most 32 (NVIDIA's driver): correct it"),
-        ("[[gpu]]\ncount = 40\n[[gpu]]\ncount = 40", 3, "80 GPUs are declared, and a machine has at most 32"),
+        (
+            "gpus = 65",
+            3,
+            "65 GPUs are declared, and a machine has at most 32 (NVIDIA's driver): correct it",
+        ),
+        (
+            "[[gpu]]\ncount = 40\n[[gpu]]\ncount = 40",
+            3,
+            "80 GPUs are declared, and a machine has at most 32",
+        ),
         ("[[gpu]]\ncount = 0", 4, "gpu (number 1).count must be at least 1"),
         ("[[gpu]]\ncount = 100000", 4, "gpu (number 1).count must be at most 64"),
         ("[cpu]\n\ncores = 0", 5, "cpu.cores must be at least 1"),
@@ -61,24 +76,68 @@ def refused(folder: Path, content: bytes) -> str:
         ("[memory]\ntest_share = 0", 4, "memory.test_share must be more than 0"),
         ("[memory]\ntest_share = nan", 4, "memory.test_share must be more than 0"),
         ("[memory]\ntest_share = " + "9" * 400, 4, "memory.test_share: number out of range"),
-        ('[memory]\n[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "B"\nsize_gib = -1', 8, "memory.dimm (number 2).size_gib"),
-        ('memory.dimm = [\n  { slot = "A" },\n  { slot = "B",\tsize_gib = -1 },\n]', 5, "memory.dimm (number 2).size_gib"),
+        (
+            '[memory]\n[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "B"\nsize_gib = -1',
+            8,
+            "memory.dimm (number 2).size_gib",
+        ),
+        (
+            'memory.dimm = [\n  { slot = "A" },\n  { slot = "B",\tsize_gib = -1 },\n]',
+            5,
+            "memory.dimm (number 2).size_gib",
+        ),
         # forms of their own
         ("[[gpu]]\nlink_width = 3", 4, "gpu (number 1).link_width must be 1, 2, 4, 8 or 16"),
         ("[[gpu]]\nlink_gen = 7", 4, "gpu (number 1).link_gen must be 1, 2, 3, 4, 5 or 6"),
-        ('[[gpu]]\npci_id = "10DE:2684"', 4, 'pci_id must be vendor and device as `lspci -n` prints them, such as "10de:2684"'),
-        ('[[gpu]]\naddress = "00000000:65:00.0"', 4, "address must be a PCI address as `lspci -D` prints it"),
+        (
+            '[[gpu]]\npci_id = "10DE:2684"',
+            4,
+            'pci_id must be vendor and device as `lspci -n` prints them, such as "10de:2684"',
+        ),
+        (
+            '[[gpu]]\naddress = "00000000:65:00.0"',
+            4,
+            "address must be a PCI address as `lspci -D` prints it",
+        ),
         ("[[gpu]]\nnvlink_links = -1", 4, "gpu (number 1).nvlink_links must be at least 0"),
         ("[[gpu]]\nnvlink_links = 145", 4, "gpu (number 1).nvlink_links must be at most 144"),
-        ('gpus = 2\n[[gpu_pair]]\nbetween = [0]', 5, "gpu_pair (number 1).between must be the numbers of two GPUs, such as [0, 1]"),
-        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, "1"]', 5, "gpu_pair (number 1).between (number 2) must be a whole number, not text"),
-        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, -1]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at least 0"),
-        ('gpus = 64\n[[gpu_pair]]\nbetween = [0, 64]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at most 63"),
-        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV"', 6, "gpu_pair (number 1).path must be what `nvidia-smi topo -m` prints"),
+        (
+            "gpus = 2\n[[gpu_pair]]\nbetween = [0]",
+            5,
+            "gpu_pair (number 1).between must be the numbers of two GPUs, such as [0, 1]",
+        ),
+        (
+            'gpus = 2\n[[gpu_pair]]\nbetween = [0, "1"]',
+            5,
+            "gpu_pair (number 1).between (number 2) must be a whole number, not text",
+        ),
+        (
+            "gpus = 2\n[[gpu_pair]]\nbetween = [0, -1]\np2p = true",
+            5,
+            "gpu_pair (number 1).between (number 2) must be at least 0",
+        ),
+        (
+            "gpus = 64\n[[gpu_pair]]\nbetween = [0, 64]\np2p = true",
+            5,
+            "gpu_pair (number 1).between (number 2) must be at most 63",
+        ),
+        (
+            'gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV"',
+            6,
+            "gpu_pair (number 1).path must be what `nvidia-smi topo -m` prints",
+        ),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV0"', 6, 'such as "NV12"'),
-        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\np2p = 1', 6, "gpu_pair (number 1).p2p must be true or false, not a whole number"),
+        (
+            "gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\np2p = 1",
+            6,
+            "gpu_pair (number 1).p2p must be true or false, not a whole number",
+        ),
         # unknown and missing keys
-        ("gpu_count = 3", 3, "gpu_count is no key that rigproof knows: correct its spelling or remove it"),
+        (
+            "gpu_count = 3",
+            3,
+            "gpu_count is no key that rigproof knows: correct its spelling or remove it",
+        ),
         ('"a b\\nc" = 3', 3, r'"a b\nc" is no key'),
         ("[cpu]\nmodell = 3", 4, "cpu.modell is no key"),
         ("cpu.modell = 3", 3, "cpu.modell is no key"),
@@ -92,76 +151,167 @@ def refused(folder: Path, content: bytes) -> str:
         (SKIP.replace('reason = "known"', ""), 3, "waiver (number 1).reason is missing"),
         ('[system]\nboard = ""', 4, "system.board is empty: fill it in or remove it"),
         # limits
-        (LIMIT + LIMIT.replace("degC", "C").replace("heat", "cold"), 10, "limit (number 2) for cold: unit 'C' is not one of"),
-        (LIMIT.replace("90", "nan"), 7, "limit (number 1) for heat: high is nan: a limit must be a finite number"),
+        (
+            LIMIT + LIMIT.replace("degC", "C").replace("heat", "cold"),
+            10,
+            "limit (number 2) for cold: unit 'C' is not one of",
+        ),
+        (
+            LIMIT.replace("90", "nan"),
+            7,
+            "limit (number 1) for heat: high is nan: a limit must be a finite number",
+        ),
         (LIMIT.replace("90", "-inf"), 7, "high is -inf"),
         (LIMIT.replace("90", "1e999"), 7, "high is inf"),
-        (LIMIT.replace("degC", "GB/s") + "low = 0", 8, "low is 0, and nothing measured in GB/s is ever below 0"),
-        (LIMIT.replace("degC", "ratio") + "warn_low = -0.5", 8, "warn_low is -0.5, and nothing measured in ratio is"),
+        (
+            LIMIT.replace("degC", "GB/s") + "low = 0",
+            8,
+            "low is 0, and nothing measured in GB/s is ever below 0",
+        ),
+        (
+            LIMIT.replace("degC", "ratio") + "warn_low = -0.5",
+            8,
+            "warn_low is -0.5, and nothing measured in ratio is",
+        ),
         (LIMIT + "warn_low = nan", 8, "warn_low is nan"),
-        (LIMIT.replace('"b"', '"  "'), 6, "basis is empty: say in one sentence where the limit comes from"),
+        (
+            LIMIT.replace('"b"', '"  "'),
+            6,
+            "basis is empty: say in one sentence where the limit comes from",
+        ),
         (LIMIT.replace('"b"', '""'), 6, "limit (number 1).basis is empty"),
         (LIMIT.replace("high", "warn_high"), 3, "a limit needs low, high, or both"),
         (LIMIT + "low = 91", 3, "bounds are out of order"),
-        (LIMIT + LIMIT, 8, "limit (number 2) for heat never holds, because limit (number 1) goes before it"),
+        (
+            LIMIT + LIMIT,
+            8,
+            "limit (number 2) for heat never holds, because limit (number 1) goes before it",
+        ),
         (LIMIT + LIMIT + 'component = "gpu0"', 8, "limit (number 2) for heat never holds"),
         # waivers
         (WAIVER.replace("known", " "), 3, "waiver (number 1): reason is empty: say why"),
         (WAIVER.replace("known", ""), 6, "waiver (number 1).reason is empty"),
-        (SKIP + WAIVER.replace("worst = 95\n", ""), 6, "waiver (number 2): a waiver without a bound would excuse anything: add worst"),
+        (
+            SKIP + WAIVER.replace("worst = 95\n", ""),
+            6,
+            "waiver (number 2): a waiver without a bound would excuse anything: add worst",
+        ),
         (WAIVER.replace('component = "gpu0"\n', ""), 3, "waiver (number 1): add component"),
         (WAIVER + 'skip = "kernel_log"', 3, "give either measurement (with worst) or skip"),
         ('[[waiver]]\nreason = "known"', 3, "give either measurement (with worst) or skip"),
         (SKIP + "worst = 3", 3, "a skip has no value, so worst means nothing here: remove it"),
-        (SKIP.replace("kernel_log", "*"), 3, "a pattern would excuse whatever could not be done: name one check"),
+        (
+            SKIP.replace("kernel_log", "*"),
+            3,
+            "a pattern would excuse whatever could not be done: name one check",
+        ),
         (WAIVER.replace("95", "nan"), 3, "worst is nan: it must be a finite number"),
         (WAIVER.replace("95", "inf"), 3, "worst is inf"),
         # contradictions
-        ('[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "A"', 5, "memory.dimm (number 2) names A again: name each once"),
-        ("gpus = 2\n[[gpu_pair]]\nbetween = [1, 1]\np2p = true", 5, "gpu_pair (number 1) names GPU 1 twice: name two"),
-        ("gpus = 2\n[[gpu_pair]]\nbetween = [0, 2]\np2p = true", 5, "names GPU 2, but the declared GPUs are numbered from 0 to 1"),
-        ("gpus = 0\n[[gpu_pair]]\nbetween = [0, 1]\np2p = true", 5, "names GPU 1, but the declared GPUs are none: correct it"),
-        ("[[gpu_pair]]\nbetween = [0, 1]\np2p = true", 4, "names GPUs, and the file does not say how many there are: add gpus"),
-        ("gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]", 4, "gpu_pair (number 1) declares nothing: add path, p2p, or both"),
-        (PAIR + "[[gpu_pair]]\nbetween = [1, 0]\np2p = true", 8, "gpu_pair (number 2) names GPUs 0 and 1 again: name each pair once"),
-        ('[[network]]\nname = "eth0"\n[[network]]\nname = "eth0"', 5, "network (number 2) names eth0 again"),
-        ('[[gpu]]\naddress = "0000:01:00.0"\n[[gpu]]\n[[gpu]]\naddress = "0000:01:00.0"', 6, "gpu (number 3) names 0000:01:00.0"),
-        ('[[gpu]]\naddress = "0000:01:00.0"\ncount = 2', 5, "gpu (number 1) has one address, so its count cannot be 2"),
-        ('[[disk]]\nmodel = "x"\nserial = "1"\ncount = 2', 6, "disk (number 1) has one serial, so its count cannot be 2"),
+        (
+            '[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "A"',
+            5,
+            "memory.dimm (number 2) names A again: name each once",
+        ),
+        (
+            "gpus = 2\n[[gpu_pair]]\nbetween = [1, 1]\np2p = true",
+            5,
+            "gpu_pair (number 1) names GPU 1 twice: name two",
+        ),
+        (
+            "gpus = 2\n[[gpu_pair]]\nbetween = [0, 2]\np2p = true",
+            5,
+            "names GPU 2, but the declared GPUs are numbered from 0 to 1",
+        ),
+        (
+            "gpus = 0\n[[gpu_pair]]\nbetween = [0, 1]\np2p = true",
+            5,
+            "names GPU 1, but the declared GPUs are none: correct it",
+        ),
+        (
+            "[[gpu_pair]]\nbetween = [0, 1]\np2p = true",
+            4,
+            "names GPUs, and the file does not say how many there are: add gpus",
+        ),
+        (
+            "gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]",
+            4,
+            "gpu_pair (number 1) declares nothing: add path, p2p, or both",
+        ),
+        (
+            PAIR + "[[gpu_pair]]\nbetween = [1, 0]\np2p = true",
+            8,
+            "gpu_pair (number 2) names GPUs 0 and 1 again: name each pair once",
+        ),
+        (
+            '[[network]]\nname = "eth0"\n[[network]]\nname = "eth0"',
+            5,
+            "network (number 2) names eth0 again",
+        ),
+        (
+            '[[gpu]]\naddress = "0000:01:00.0"\n[[gpu]]\n[[gpu]]\naddress = "0000:01:00.0"',
+            6,
+            "gpu (number 3) names 0000:01:00.0",
+        ),
+        (
+            '[[gpu]]\naddress = "0000:01:00.0"\ncount = 2',
+            5,
+            "gpu (number 1) has one address, so its count cannot be 2",
+        ),
+        (
+            '[[disk]]\nmodel = "x"\nserial = "1"\ncount = 2',
+            6,
+            "disk (number 1) has one serial, so its count cannot be 2",
+        ),
         ("gpus = 3\n[[gpu]]\ncount = 2", 3, "gpus is 3 but the gpu tables list 2: make them agree"),
         ("gpus = 0\n[[gpu]]", 3, "gpus is 0 but the gpu tables list 1"),
-        ('[memory]\ndimms = 1\n[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "B"', 4, "memory.dimms is 1 but there are 2"),
+        (
+            '[memory]\ndimms = 1\n[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "B"',
+            4,
+            "memory.dimms is 1 but there are 2",
+        ),
         # TOML itself
-        ("gpus = \nx = 1", 3, "is not valid TOML (Invalid value, column 8): correct it there, or before"),
+        (
+            "gpus = \nx = 1",
+            3,
+            "is not valid TOML (Invalid value, column 8): correct it there, or before",
+        ),
         ("gpus = 1\ngpus = 2", 4, "is not valid TOML (Cannot overwrite a value"),
         ("[cpu]\n[cpu]", 4, "is not valid TOML (Cannot declare"),
         ('[cpu]\nmodel = """abc', 4, "is not valid TOML"),
         ("gpus 3", 3, "is not valid TOML"),
     ],
-)  # fmt: skip
+)
 def test_each_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, told: str) -> None:
     sentence = refused(tmp_path, (HEAD + text).encode())
     assert told in sentence
     assert sentence.startswith(f", line {line}: ")
 
 
-@each("content, told",
+@each(
+    "content, told",
     [
         (b'name = "box"\n', ": schema is missing: add it"),
         (b"", ": schema is missing: add it"),
-        (b"\n\nschema = 2\nnew_key = 1\n", ", line 3: schema 2 is newer than this rigproof reads (1): install a newer"),
+        (
+            b"\n\nschema = 2\nnew_key = 1\n",
+            ", line 3: schema 2 is newer than this rigproof reads (1): install a newer",
+        ),
         (b'schema = 0\nname = "x"\n', ", line 1: schema must be 1"),
         (b'schema = true\nname = "x"\n', ", line 1: schema must be 1"),
         (b'schema = "1"\nname = "x"\n', ", line 1: schema must be 1"),
         (b"schema = 1\n", ": name is missing: add it"),
         (b'schema = 1\nname = ""\n', ", line 2: name is empty"),
-        (HEAD.encode() + b'description = "caf\xe9"\n', ", line 3: is not UTF-8 text (byte 42): save it as UTF-8"),
+        (
+            HEAD.encode() + b'description = "caf\xe9"\n',
+            ", line 3: is not UTF-8 text (byte 42): save it as UTF-8",
+        ),
         (HEAD.encode("utf-16"), ", line 1: is not UTF-8 text"),
         (b"a = " + b"[" * 5000 + b"]" * 5000, ": is nested too deeply"),
         (b"gpus = " + b"9" * 5000, ": holds a value that cannot be read"),
         (b'schema = 1\nname = "\x00"', ", line 2: is not valid TOML"),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_wrong_as_a_whole(tmp_path: Path, content: bytes, told: str) -> None:
     assert refused(tmp_path, content).startswith(told)
 
@@ -212,10 +362,14 @@ scalars = st.sampled_from(
 )
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3).map(lambda found: f"[{', '.join(found)}]")
-    | st.lists(st.tuples(keys, inner), max_size=2).map(lambda pairs: f"{{{', '.join(f'{k} = {v}' for k, v in pairs)}}}"),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda found: f"[{', '.join(found)}]")
+        | st.lists(st.tuples(keys, inner), max_size=2).map(
+            lambda pairs: f"{{{', '.join(f'{k} = {v}' for k, v in pairs)}}}"
+        )
+    ),
     max_leaves=4,
-)  # fmt: skip
+)
 dotted = st.lists(keys, min_size=1, max_size=3).map(".".join)
 lines = st.one_of(
     dotted.map("[{}]".format),
@@ -263,7 +417,6 @@ def test_what_does_not_fit_the_checks_is_told_with_file_line_and_key(tmp_path: P
     error = key_error(
         file, ["waiver", 0, "skip"], "a waiver names the check cpo, and there is none"
     )
-    assert (
-        str(error)
-        == f"{file}, line 4: waiver (number 1).skip: a waiver names the check cpo, and there is none"
+    assert str(error) == (
+        f"{file}, line 4: waiver (number 1).skip: a waiver names the check cpo, and there is none"
     )

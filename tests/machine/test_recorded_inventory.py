@@ -28,7 +28,9 @@ def function(address: str, **more: object) -> dict[str, Any]:
 
 @functools.cache
 def recorded() -> dict[str, Inventory]:
-    """The inventories of all recorded runs, and of the machines that the sample runs are made of."""
+    """The inventories of all recorded runs, and of the machines that the sample
+    runs are made of.
+    """
     found = {}
     for run in sorted(path.parent for path in RUNS.glob("*/journal.jsonl")):
         plain = recorded_inventory.observed_record(reader.read(run).entries).inventory
@@ -79,14 +81,20 @@ def test_an_inventory_of_another_shape_has_no_gpus(inventory: dict[str, Any]) ->
 def test_a_part_is_identified_by_its_uuid_or_serial_number() -> None:
     inventory = {
         "pci": [function(f"0000:0{number}:00.0") for number in range(1, 4)],
-        "nvml": {"devices": [
-            {"pci_address": "0000:01:00.0", "uuid": "GPU-1", "serial": "11"},
-            {"pci_address": "0000:02:00.0", "uuid": None, "serial": "22"},
-            {"pci_address": None, "uuid": "GPU-9"},
-        ]},
-        "disks": [{"name": "sda", "serial": "D1"}, {"name": "sdb", "serial": None}, {"name": "sdc", "serial": ""}],
+        "nvml": {
+            "devices": [
+                {"pci_address": "0000:01:00.0", "uuid": "GPU-1", "serial": "11"},
+                {"pci_address": "0000:02:00.0", "uuid": None, "serial": "22"},
+                {"pci_address": None, "uuid": "GPU-9"},
+            ]
+        },
+        "disks": [
+            {"name": "sda", "serial": "D1"},
+            {"name": "sdb", "serial": None},
+            {"name": "sdc", "serial": ""},
+        ],
         "memory": {"dimms": [{"slot": "A1", "serial": "M1"}, {"slot": "A2"}]},
-    }  # fmt: skip
+    }
     assert recorded_inventory.identities(inventory) == {
         "gpu0": "GPU-1",
         "gpu1": "22",

@@ -1,4 +1,6 @@
-"""The machine files that ship: each is read, its GPUs have a sheet, and what it waives is honest."""
+"""The machine files that ship: each is read, its GPUs have a sheet, and what it
+waives is honest.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from acceptance.machine import machine_file
 
 FILES = sorted(resources.locate("machines").glob("*.toml"))
 WITH_GPUS = [file for file in FILES if file.stem != "cpu-only"]
-# What a plain user cannot read, and nothing else: no value is excused, and no gate, load or watch may be left out.
+# What a plain user cannot read, and nothing else: no value is excused, and no gate, load or watch
+# may be left out.
 EXCUSED = {"storage.smart_health", "inventory.memory", "kernel_log"}
 
 

@@ -1,4 +1,6 @@
-"""Healthy machines as published PASS with the machine files that ship; with one fault each fails, and the fault is named."""
+"""Healthy machines as published PASS with the machine files that ship; with one fault each
+fails, and the fault is named.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,8 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     }
     formats = {name for name in formats if name.startswith(("gemm_", "gpu_burn_"))}
     assert {"gemm_bf16_ratio", "gemm_bf16_short_ratio", "gpu_burn_ratio_tensor"} <= formats
-    # Short products in float16 may differ by 18 % between sound cards; the sustained ones, which may not, name the card.
+    # Short products in float16 may differ by 18 % between sound cards; the sustained ones, which
+    # may not, name the card.
     assert {(name, "gpu1") for name in formats - {"gemm_f16_short_ratio"}} <= named
     assert {component for _, component in named} == {"gpu1"}
 

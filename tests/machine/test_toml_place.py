@@ -132,18 +132,31 @@ def test_a_key_as_people_count() -> None:
     assert spell([]) == ""
 
 
-@each("message, sentence, line",
+@each(
+    "message, sentence, line",
     [
-        ("Object contains unknown field `x - at `$y`` - at `$.table`", 'table."x - at `$y`" is no key', 7),
+        (
+            "Object contains unknown field `x - at `$y`` - at `$.table`",
+            'table."x - at `$y`" is no key',
+            7,
+        ),
         ("Object contains unknown field `a\nb`", r'"a\nb" is no key', None),
-        ("Expected `int | str | null`, got `bool` - at `$.list[1].k`", "list (number 2).k must be a whole number or text in quotes", 17),
+        (
+            "Expected `int | str | null`, got `bool` - at `$.list[1].k`",
+            "list (number 2).k must be a whole number or text in quotes",
+            17,
+        ),
         ("Something new - at `$.table.text`", "table.text: something new", 8),
-        ("Expected `str`, got `datetime` - at `$.top`", "top must be text in quotes, not a date", 2),
+        (
+            "Expected `str`, got `datetime` - at `$.top`",
+            "top must be text in quotes, not a date",
+            2,
+        ),
         ("Expected `str`, got `date` - at `$.top`", "top must be text in quotes, not a date", 2),
         ("Expected `str`, got `time` - at `$.top`", "top must be text in quotes, not a time", 2),
         ("Expected `int` >= 1 - at `$.top`", "top must be at least 1", 2),
     ],
-)  # fmt: skip
+)
 def test_messages_are_explained(message: str, sentence: str, line: int | None) -> None:
     told, place = explain(message, TEXT, {})
     assert told.startswith(sentence)

@@ -11,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Receiver:
-    """`answers` are statuses with headers, one a request, the last of them for all that follow; `seen` is what came."""
+    """`answers` are statuses with headers, one a request, the last of them for all that follow;
+    `seen` is what came.
+    """
 
     answers: list[tuple[int, dict[str, str]]]
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
@@ -28,7 +30,9 @@ class Receiver:
 def receiving(
     *answers: int | tuple[int, dict[str, str]], hang: bool = False, drip: bool = False
 ) -> Iterator[Receiver]:
-    """A receiver; with `hang` it never answers, with `drip` its answer comes letter by letter and never ends."""
+    """A receiver; with `hang` it never answers, with `drip` its answer comes letter by letter
+    and never ends.
+    """
     found = Receiver([one if isinstance(one, tuple) else (one, {}) for one in answers], drip=drip)
 
     class Handler(BaseHTTPRequestHandler):

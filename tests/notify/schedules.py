@@ -22,7 +22,9 @@ def schedule(
 
 
 def settings(text: str) -> dict[str, list[str]]:
-    """The settings of a unit by their names, each with all its values; comments and sections left out."""
+    """The settings of a unit by their names, each with all its values; comments
+    and sections left out.
+    """
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         name, mark, value = line.partition("=")

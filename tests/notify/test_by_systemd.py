@@ -1,4 +1,6 @@
-"""The units as systemd itself reads them: it must have nothing against them, and start the very words that were given."""
+"""The units as systemd itself reads them: it must have nothing against them, and start the very
+words that were given.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,28 @@ from acceptance.process.deadline import Deadline
 pytestmark = pytest.mark.tools
 
 HARD = (
-    "plain", "two words", "", 'say "x"', "it's", "back\\slash", "\\n", "50%", "%h %n %%", "$HOME ${HOME} $$", ";", "&&", "#", "-", "@x",
-    "a\nb", "\x1b[31m", "中文", "é", "trailing ", "\ttab",
-)  # fmt: skip
+    "plain",
+    "two words",
+    "",
+    'say "x"',
+    "it's",
+    "back\\slash",
+    "\\n",
+    "50%",
+    "%h %n %%",
+    "$HOME ${HOME} $$",
+    ";",
+    "&&",
+    "#",
+    "-",
+    "@x",
+    "a\nb",
+    "\x1b[31m",
+    "中文",
+    "é",
+    "trailing ",
+    "\ttab",
+)
 
 
 def analyze(*arguments: str, **environment: str) -> command.ProgramResult:
@@ -84,7 +105,8 @@ def test_systemd_starts_what_was_given(tmp_path: Path) -> None:
         for line in dump.splitlines()
         if "Command Line: " in line
     ]
-    # What is left to the moment of the start is the dollar sign (systemd.service(5)); in the program's path it is none.
+    # What is left to the moment of the start is the dollar sign (systemd.service(5)); in the
+    # program's path it is none.
     told = {tuple(word.replace("$$", "$") for word in words(line)) for line in started}
     assert {made.nightly, made.failure} <= told
     assert f"WorkingDirectory: {folder}" in dump
@@ -128,10 +150,15 @@ def moments(at: time, zone: str, after: str, nights: int) -> list[str]:
 
 
 CHANGES = (
-    ("Europe/Berlin", date(2026, 3, 29)), ("Europe/Berlin", date(2026, 10, 25)), ("Europe/Helsinki", date(2026, 3, 29)),
-    ("America/New_York", date(2026, 3, 8)), ("America/New_York", date(2026, 11, 1)), ("America/Havana", date(2026, 3, 8)),
-    ("Asia/Shanghai", date(2026, 3, 29)), ("Australia/Sydney", date(2026, 4, 5)),
-)  # fmt: skip
+    ("Europe/Berlin", date(2026, 3, 29)),
+    ("Europe/Berlin", date(2026, 10, 25)),
+    ("Europe/Helsinki", date(2026, 3, 29)),
+    ("America/New_York", date(2026, 3, 8)),
+    ("America/New_York", date(2026, 11, 1)),
+    ("America/Havana", date(2026, 3, 8)),
+    ("Asia/Shanghai", date(2026, 3, 29)),
+    ("Australia/Sydney", date(2026, 4, 5)),
+)
 
 
 @pytest.mark.parametrize(("zone", "day"), CHANGES)

@@ -10,9 +10,20 @@ from cases import each
 from acceptance.notify.schedule import default_time
 
 ZONES = (
-    "UTC", "Europe/Berlin", "Europe/Helsinki", "Europe/London", "Atlantic/Azores", "America/New_York", "America/Havana",
-    "America/Nuuk", "Africa/Cairo", "Asia/Shanghai", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Auckland",
-)  # fmt: skip
+    "UTC",
+    "Europe/Berlin",
+    "Europe/Helsinki",
+    "Europe/London",
+    "Atlantic/Azores",
+    "America/New_York",
+    "America/Havana",
+    "America/Nuuk",
+    "Africa/Cairo",
+    "Asia/Shanghai",
+    "Asia/Beirut",
+    "Australia/Lord_Howe",
+    "Pacific/Auckland",
+)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Installing into a tree of its own, with a systemctl that makes the links as systemd does and tells what it was asked for."""
+"""Installing into a tree of its own, with a systemctl that makes the links as systemd does and
+tells what it was asked for.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,14 @@ case "$*" in
 "reset-failed"*) exit 1 ;;
 esac
 if [ "$1" = "$BREAKS" ]; then echo "Failed to connect to bus" >&2; exit 1; fi
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine on which systemd runs; its systemctl leaves nothing running, and a reaper costs ten times what it does."""
+    """A machine on which systemd runs; its systemctl leaves nothing running, and a reaper costs
+    ten times what it does.
+    """
     monkeypatch.setattr(command, "under_reaper", list)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/systemctl").write_text(SYSTEMCTL)

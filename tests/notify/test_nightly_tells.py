@@ -34,7 +34,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def night(
     here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> tuple[int, list[str] | None]:
-    """The exit code of a night that ends with an error, and what the command was told to be unjudged."""
+    """The exit code of a night that ends with an error, and what the command
+    was told to be unjudged.
+    """
 
     def end(*_: object) -> None:
         raise error
@@ -127,7 +129,9 @@ def test_where_no_run_comes_about_no_earlier_one_is_written_down(
 def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each such night is a run of its own, which leaves the other's alone, and the last of too many is a failure."""
+    """Each such night is a run of its own, which leaves the other's alone, and the last of too
+    many is a failure.
+    """
 
     def busy(*_: object) -> None:
         raise lock.MachineBusy(

@@ -238,9 +238,9 @@ def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
     )
     assert first.startswith("the command of --on-fail did not run: ")
     assert (
-        f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof report {run}`"
-        in second
-    )
+        f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof "
+        f"report {run}`"
+    ) in second
 
 
 def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:

@@ -75,7 +75,8 @@ def test_what_systemd_does_not_start(path: str) -> None:
 )
 def test_cron_hands_on_what_the_shell_is_to_read(words: list[str]) -> None:
     line = units.cron_words(words)
-    # crontab(5): a percent sign that is not escaped ends the command; of one that is the backslash goes.
+    # crontab(5): a percent sign that is not escaped ends the command; of one that is the backslash
+    # goes.
     assert not re.search(r"(?<!\\)%", line)
     assert shlex.split(line.replace(r"\%", "%")) == words
 

@@ -1,4 +1,6 @@
-"""The alert rules of docs/monitoring: of metrics that we write, and doing what the page says of them."""
+"""The alert rules of docs/monitoring: of metrics that we write, and doing what
+the page says of them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def rules() -> list[dict[str, Any]]:
 
 
 def everything() -> tuple[bytes, ...]:
-    """All metrics that there are, of runs with and without a past, and of a night that was skipped."""
+    """All metrics that there are, of runs with and without a past, and of a
+    night that was skipped.
+    """
     birth = births.ruled(births.born(births.machine()))
     made = journals.plan(
         journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST))

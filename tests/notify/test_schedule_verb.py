@@ -24,7 +24,9 @@ from acceptance.run import outputs
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to stand in, in which a machine's units would be written, and which no systemd watches."""
+    """An empty folder to stand in, in which a machine's units would be written, and which no
+    systemd watches.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in ("LC_ALL", "LANG", "LC_MESSAGES", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
@@ -231,16 +233,31 @@ def everybodys(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ([], "--run-as nobody: that user may not write into {here}: give another folder with --out"),
+        (
+            [],
+            "--run-as nobody: that user may not write into {here}: give another folder with --out",
+        ),
         (["--out", "made/new"], "that user may not write into {here}/made: give"),
-        (["--out", "/var/tmp/new", "--machine", "box.toml"], "--machine box.toml: whoever runs the night may not read it"),
-        (["--out", "/var/tmp/new", "--machine", "shut/box.toml"], "--machine shut/box.toml: whoever runs the night may not"),
-        (["--out", "/var/tmp/new", "--textfile", "made/x.prom"], "--textfile made/x.prom: you may not write into made"),
-        (["--out", "/var/tmp/new", "--webhook", "@box.toml"], "--webhook box.toml: cannot be read (Permission denied)"),
+        (
+            ["--out", "/var/tmp/new", "--machine", "box.toml"],
+            "--machine box.toml: whoever runs the night may not read it",
+        ),
+        (
+            ["--out", "/var/tmp/new", "--machine", "shut/box.toml"],
+            "--machine shut/box.toml: whoever runs the night may not",
+        ),
+        (
+            ["--out", "/var/tmp/new", "--textfile", "made/x.prom"],
+            "--textfile made/x.prom: you may not write into made",
+        ),
+        (
+            ["--out", "/var/tmp/new", "--webhook", "@box.toml"],
+            "--webhook box.toml: cannot be read (Permission denied)",
+        ),
         (["--out", "/var/tmp/new", "--on-fail", "./hook"], "hook"),
         (["--out", "shut/new"], "that user may not write into {here}/shut"),
     ],
-)  # fmt: skip
+)
 def test_what_the_night_is_given_is_looked_at_with_its_users_rights(
     everybodys: Path, capsys: pytest.CaptureFixture[str], typed: list[str], words: str
 ) -> None:
@@ -341,9 +358,9 @@ def test_a_time_that_one_night_does_not_have(
         monkeypatch.undo()
         time.tzset()
     assert (
-        "the clocks here are put on over it, and systemd would skip that night: give another time, such as 04:30"
-        in said
-    )
+        "the clocks here are put on over it, and systemd would skip that night: give another "
+        "time, such as 04:30"
+    ) in said
 
 
 HOOK = '#!/bin/sh\necho "$RIGPROOF_VERDICT ${RIGPROOF_RUN_DIR-no run}" >>called\n'
@@ -379,7 +396,9 @@ def test_a_night_that_failed_is_told_once(
     left: bool | None,
     called: str | None,
 ) -> None:
-    """`left` is what the night has left: that everybody was told, that not everybody was, or nothing, as a Python that broke off."""
+    """`left` is what the night has left: that everybody was told, that not everybody was, or
+    nothing, as a Python that broke off.
+    """
     (here / "hook").write_text(HOOK)
     (here / "hook").chmod(0o755)
     (here / "reports/a/logs").mkdir(parents=True)
@@ -418,7 +437,9 @@ def test_who_could_not_be_told_is_said(here: Path, capsys: pytest.CaptureFixture
 def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A folder of node-exporter's that is gone ends the night before it begins: the failure unit is all that is left to tell."""
+    """A folder of node-exporter's that is gone ends the night before it begins: the failure unit
+    is all that is left to tell.
+    """
     (here / "hook").write_text(HOOK)
     (here / "hook").chmod(0o755)
     assert (

@@ -1,4 +1,6 @@
-"""The schedule under a systemd of its own: installed, started, failed, killed, skipped, held back, and gone without a trace."""
+"""The schedule under a systemd of its own: installed, started, failed, killed, skipped, held
+back, and gone without a trace.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ SYSTEMD = Path("/lib/systemd/systemd")
 HOOK = """#!/bin/sh
 text=$(grep '"text"')
 printf 'told %s %s: %s\\n' "$RIGPROOF_VERDICT" "$*" "${text##*\\"text\\": }" >>"$(dirname "$0")/told"
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,9 @@ def test_the_night() -> None:
 
 
 def test_nothing_keeps_the_harness_from_the_machine() -> None:
-    """What systemd offers and what would break a measurement or a hook: docs/nightly.md says each."""
+    """What systemd offers and what would break a measurement or a hook:
+    docs/nightly.md says each.
+    """
     for made in (schedule(), schedule(run_as="lab"), schedule(user=True)):
         found = settings(units.service(made))
         for name in (
@@ -97,7 +99,8 @@ def test_every_unit_is_known_as_ours() -> None:
 def test_the_line_for_cron() -> None:
     made = schedule("--on-fail", "sh -c 'date +%F'", folder="/srv/my box", at=time(2, 5))
     assert units.cron(made) == (
-        "5 2 * * * cd '/srv/my box' && nice -n 10 ionice -c 3 /opt/rigproof/bin/rigproof nightly --on-fail "
+        "5 2 * * * cd '/srv/my box' && nice -n 10 ionice -c 3 /opt/rigproof/bin/rigproof nightly "
+        "--on-fail "
         "'sh -c '\"'\"'date +\\%F'\"'\"''"
     )
 

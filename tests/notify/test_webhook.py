@@ -85,9 +85,9 @@ def test_a_refusal_is_final(status: int) -> None:
 def test_no_redirect_is_followed(status: int) -> None:
     with receiving(200) as other, receiving((status, {"Location": other.url})) as there:
         said = post(there.url)
-    assert (
-        said
-        == f"it answered {status}, a redirect, which is not followed: give the address that it leads to"
+    assert said == (
+        f"it answered {status}, a redirect, which is not followed: give the address that it "
+        "leads to"
     )
     assert (len(there.seen), other.seen) == (1, [])
 
@@ -118,9 +118,9 @@ def test_nobody_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/services/secret"
-        assert (
-            post(url)
-            == "it could not be reached (Connection refused), 4 times: see whether anything listens there"
+        assert post(url) == (
+            "it could not be reached (Connection refused), 4 times: see whether anything "
+            "listens there"
         )
 
 

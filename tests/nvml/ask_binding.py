@@ -1,7 +1,9 @@
-"""A program: asks NVIDIA's binding what standard input says, and prints the answers, each a line of JSON.
+"""A program: asks NVIDIA's binding what standard input says, and prints the answers, each a line of
+JSON.
 
-A question is a list: a function of the binding and its arguments, where {"gpu": 0} stands for a handle, {"fabric": 2} for a record and
-{"kept": "set"} for the event set that was made. ["sleep", seconds] waits. An answer is {"value": ...} or {"error": NVML's code}.
+A question is a list: a function of the binding and its arguments, where {"gpu": 0} stands for a
+handle, {"fabric": 2} for a record and {"kept": "set"} for the event set that was made. ["sleep",
+seconds] waits. An answer is {"value": ...} or {"error": NVML's code}.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A description of fixtures/nvml as Python sees it, with what it says of every GPU put into each."""
+"""A description of fixtures/nvml as Python sees it, with what it says of every
+GPU put into each.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Gpu:
-    """`readings` are the keys of the description that hold one value each; `links` are by number, None where the GPU has none."""
+    """`readings` are the keys of the description that hold one value each; `links` are by
+    number, None where the GPU has none.
+    """
 
     index: int
     readings: dict[str, Any]

@@ -1,6 +1,8 @@
-"""The fake libnvidia-ml.so.1: building it, and the environment in which a program finds it instead of a driver's.
+"""The fake libnvidia-ml.so.1: building it, and the environment in which a program finds it instead
+of a driver's.
 
-The product knows nothing of it. A program that is started with `environment` loads it through the same binding as the real one.
+The product knows nothing of it. A program that is started with `environment` loads it through the
+same binding as the real one.
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ _FLAGS = (
 
 
 def build(folder: Path) -> Path:
-    """Compile the library into a folder, which is given back. Fails the test where there is no compiler, or it refuses."""
+    """Compile the library into a folder, which is given back.
+
+    Fails the test where there is no compiler, or it refuses.
+    """
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.fail(
-            "no C compiler: the tests of NVML build a library of their own; install gcc (apt install gcc libc6-dev)"
+            "no C compiler: the tests of NVML build a library of their own; install gcc (apt "
+            "install gcc libc6-dev)"
         )
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"{LIBRARY}.part"
@@ -66,8 +72,8 @@ def description(name: str) -> Path:
 def environment(library: Path, described: Path, *, age_s: float | None = None) -> dict[str, str]:
     """What to add to a program's environment.
 
-    With `age_s` the machine's timeline began that many seconds ago, for every program that gets this environment; without, it begins in
-    each program when it first asks.
+    With `age_s` the machine's timeline began that many seconds ago, for every program that gets
+    this environment; without, it begins in each program when it first asks.
     """
     paths = [str(library), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     variables = {"LD_LIBRARY_PATH": os.pathsep.join(paths), "RIGPROOF_FAKE_NVML": str(described)}

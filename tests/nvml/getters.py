@@ -57,7 +57,8 @@ def capability(said: str) -> list[int]:
     return [int(part) for part in said.split(".")]
 
 
-# What one key of a description is asked with, after the handle, and what makes NVML's answer of its value.
+# What one key of a description is asked with, after the handle, and what makes NVML's answer of its
+# value.
 PLAIN: list[tuple[str, Question, Any]] = [
     ("uuid", ["nvmlDeviceGetUUID"], str),
     ("name", ["nvmlDeviceGetName"], str),
@@ -146,7 +147,8 @@ FIELDS: dict[int, tuple[str, Any]] = {
     270: ("hw_thermal_ns", int),
     271: ("power_brake_ns", int),
 }
-# Fields that take the link as their scope, and those that are there for each of the first twelve: of link 0 and of link 6.
+# Fields that take the link as their scope, and those that are there for each of the first twelve:
+# of link 0 and of link 6.
 LINK_FIELDS = {
     161: "replays",
     162: "recoveries",

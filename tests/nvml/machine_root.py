@@ -1,7 +1,9 @@
-"""The files under /sys, /proc and /dev that go with a described machine: its PCI tree, and the loaded driver.
+"""The files under /sys, /proc and /dev that go with a described machine: its PCI tree, and the
+loaded driver.
 
-A bridge stands where two GPUs have it in common: PHB is one host bridge, PIX one switch, PXB a switch of switches; GPUs with less than
-that in common hang on host bridges of their own. A GPU that is passed through hangs on the host bridge itself, as virtual machines show it.
+A bridge stands where two GPUs have it in common: PHB is one host bridge, PIX one switch, PXB a
+switch of switches; GPUs with less than that in common hang on host bridges of their own. A GPU that
+is passed through hangs on the host bridge itself, as virtual machines show it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _NEAR = {
     "PXB": ("INTERNAL", "PIX", "PXB"),
     "PIX": ("INTERNAL", "PIX"),
 }
-# The sound function that a GeForce card has beside its display function, by architecture; GPUs without one are not listed.
+# The sound function that a GeForce card has beside its display function, by architecture; GPUs
+# without one are not listed.
 _SOUND = {"8.6": "0x1aef", "8.9": "0x22ba"}
 _SWITCH = "0x22a3"  # an NVSwitch of the Hopper generation
 
@@ -99,7 +102,10 @@ def _gpu(tree: Tree, gpu: Gpu, folder: str) -> None:
         tree.files(folder, local_cpulist=",".join(map(str, gpu.cpu_affinity)))
     if sound:
         _function(tree, f"{folder[:-1]}1", sound, "0x040300", "snd_hda_intel", _node(gpu))
-    information = f"Model: \t\t {said['name']}\nBus Location: \t {gpu.address}\nDevice Minor: \t {said['minor']}\n"
+    information = (
+        f"Model: \t\t {said['name']}\nBus Location: \t {gpu.address}\nDevice Minor: \t "
+        f"{said['minor']}\n"
+    )
     tree.write(f"proc/driver/nvidia/gpus/{gpu.address}/information", information)
 
 
@@ -129,7 +135,9 @@ def _function(
 
 
 def _switches(machine: Machine) -> Iterator[str]:
-    """The addresses of the NVSwitches that links lead to, each once; a virtual machine hides them behind all ones."""
+    """The addresses of the NVSwitches that links lead to, each once; a virtual machine hides
+    them behind all ones.
+    """
     links = [
         link
         for gpu in machine.gpus
@@ -148,5 +156,8 @@ def _driver(tree: Tree, machine: Machine) -> None:
     tree.driver(machine.driver_version, [*nodes, "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"])
     tree.write(
         "proc/driver/nvidia/version",
-        f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {machine.driver_version}  Fri Nov 20 12:00:00 UTC 2026\n",
+        (
+            f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {machine.driver_version}  Fri Nov "
+            "20 12:00:00 UTC 2026\n"
+        ),
     )

@@ -115,7 +115,9 @@ def ask(
     *questions: Question,
     age_s: float | None = None,
 ) -> Answers:
-    """The answers of a child of their own, after it opened the library (which is an answer only where it failed)."""
+    """The answers of a child of their own, after it opened the library (which is an answer only
+    where it failed).
+    """
     asked = [["nvmlInit"], *questions]
     environ = {**os.environ, **fake_driver.environment(library, described, age_s=age_s)}
     given = "".join(json.dumps(question) + "\n" for question in asked)

@@ -113,7 +113,8 @@ DOCUMENTS: list[tuple[Any, str]] = [
 ]
 
 
-# Each description in a process of its own, as the library reads one only, but without starting Python for each.
+# Each description in a process of its own, as the library reads one only, but without starting
+# Python for each.
 PROGRAM = """
 import ctypes, json, os, sys
 for path in json.load(sys.stdin):
@@ -169,7 +170,10 @@ def test_the_line_is_named_and_the_good_ones_are_taken(library: Path, tmp_path: 
 
 def test_a_description_that_is_not_there(library: Path, tmp_path: Path) -> None:
     assert "No such file" in refused(library, tmp_path / "machine.json")
-    program = "import pynvml\ntry: pynvml.nvmlInit()\nexcept pynvml.NVMLError as error: print(error.value)"
+    program = (
+        "import pynvml\ntry: pynvml.nvmlInit()\nexcept pynvml.NVMLError as error: "
+        "print(error.value)"
+    )
     variables = fake_driver.environment(library, tmp_path / "machine.json")
     for name, value, why in (
         ("RIGPROOF_FAKE_NVML", None, "names no description"),

@@ -1,4 +1,6 @@
-"""The fake library through the real binding: every getter gives back what the description says, for every description."""
+"""The fake library through the real binding: every getter gives back what the description says,
+for every description.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the product makes of every described machine: `python -m acceptance.observe.nvml` with the fake library."""
+"""What the product makes of every described machine: `python -m acceptance.observe.nvml` with
+the fake library.
+"""
 
 from __future__ import annotations
 

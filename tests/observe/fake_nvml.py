@@ -23,9 +23,11 @@ class FabricInfo(ctypes.Structure):
 class FakeNvml:
     """The binding with `count` GPUs, whose handles are 0, 1, ...
 
-    `answers` maps a function to what it gives: a value; a dict by its arguments after the handle (one alone, or a tuple; of two handles,
-    the second is among them); a number of NVML's wrapped in Refusal; or a callable. `(function, index)` is of one GPU alone, and counts
-    more. A function without an answer is one that the binding does not have. `fields` are field values by number, or number and scope.
+    `answers` maps a function to what it gives: a value; a dict by its arguments after the handle
+    (one alone, or a tuple; of two handles, the second is among them); a number of NVML's wrapped in
+    Refusal; or a callable. `(function, index)` is of one GPU alone, and counts more. A function
+    without an answer is one that the binding does not have. `fields` are field values by number, or
+    number and scope.
     """
 
     NVMLError = Refusal

@@ -58,7 +58,8 @@ class Tree:
         for cpu in threads:
             flags_line = "" if flags is None else f"flags\t\t: {flags}\n"
             blocks.append(
-                f"processor\t: {cpu}\nvendor_id\t: AuthenticAMD\nmodel name\t: {model}\n{flags_line}power management:\n"
+                f"processor\t: {cpu}\nvendor_id\t: AuthenticAMD\nmodel name\t: "
+                f"{model}\n{flags_line}power management:\n"
             )
         self.write("proc/cpuinfo", "\n".join(blocks) + "\n")
         for number, core in enumerate(cores):
@@ -175,7 +176,9 @@ def completed(
 
 
 class Programs:
-    """A stand-in for command.run: gives the answer of the first program whose name is in the command line, and remembers what was asked."""
+    """A stand-in for command.run: gives the answer of the first program whose name is in the
+    command line, and remembers what was asked.
+    """
 
     def __init__(self, **answers: ProgramResult | Exception) -> None:
         self.answers = answers

@@ -1,4 +1,6 @@
-"""What events weigh, told twice: the tables that the product reads held against `severities.toml`, which only the tests read."""
+"""What events weigh, told twice: the tables that the product reads held against
+`severities.toml`, which only the tests read.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ BOOK = Path(__file__).with_name("severities.toml")
 
 
 def problems(folder: Path) -> Iterator[str]:
-    """Every weight in the tables of a folder that the book knows otherwise, not at all, or alone."""
+    """Every weight in the tables of a folder that the book knows otherwise, not
+    at all, or alone.
+    """
     book = _read(BOOK)
     xid, sxid, kernel = (_read(folder / f"{name}.toml") for name in ("xid", "sxid", "kernel"))
     yield from _differing("Xid", _weights(xid["xid"]), _listed(book["xid"], but=("by_text",)))
@@ -55,7 +59,9 @@ def _differing(what: str, found: Mapping[int, str], booked: Mapping[int, str]) -
 
 
 def _messages(messages: list[dict[str, Any]], lines: list[dict[str, Any]]) -> Iterator[str]:
-    """The first pattern that matches a line weighs it, as in the product; and each pattern has a line."""
+    """The first pattern that matches a line weighs it, as in the product; and
+    each pattern has a line.
+    """
     met = set()
     for line in lines:
         first = next(

@@ -11,8 +11,15 @@ from acceptance.machine.inventory import DeviceNode
 from acceptance.observe import board
 from acceptance.observe.sysfs import SysfsError
 
-NVRM_CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023\nGCC version:  gcc\n"
-NVRM_OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (dvs-builder)  Thu Jan\n"
+NVRM_CLOSED = (
+    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 "
+    "UTC "
+    "2023\nGCC version:  gcc\n"
+)
+NVRM_OPEN = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  "
+    "(dvs-builder)  Thu Jan\n"
+)
 
 
 @pytest.fixture

@@ -42,7 +42,8 @@ def array(
     number: int, count: int | str, ecc: str = "Multi-bit ECC", use: str = "System Memory"
 ) -> str:
     return (
-        f"Handle 0x{number:04X}, DMI type 16, 23 bytes\nPhysical Memory Array\n\tLocation: System Board Or Motherboard\n"
+        f"Handle 0x{number:04X}, DMI type 16, 23 bytes\nPhysical Memory Array\n\tLocation: System "
+        "Board Or Motherboard\n"
         f"\tUse: {use}\n\tError Correction Type: {ecc}\n\tNumber Of Devices: {count}\n\n"
     )
 
@@ -50,7 +51,10 @@ def array(
 def module(number: int, in_array: int = 0x10, length: int = 84, **changes: str | None) -> str:
     fields = {**MODULE, **{key.replace("_", " "): value for key, value in changes.items()}}
     lines = "".join(f"\t{key}: {value}\n" for key, value in fields.items() if value is not None)
-    return f"Handle 0x{number:04X}, DMI type 17, {length} bytes\nMemory Device\n\tArray Handle: 0x{in_array:04X}\n{lines}\n"
+    return (
+        f"Handle 0x{number:04X}, DMI type 17, {length} bytes\nMemory Device\n\tArray Handle: "
+        f"0x{in_array:04X}\n{lines}\n"
+    )
 
 
 def empty(number: int, locator: str, in_array: int = 0x10, **changes: str) -> str:
@@ -215,7 +219,11 @@ def test_a_number_is_not_taken_by_names_that_are_numbered_themselves() -> None:
 
 def test_persistent_memory_is_a_module_and_its_list_is_read_over() -> None:
     stick = module(0x12, Locator="DIMM_A2", Type="Logical non-volatile device").rstrip("\n")
-    stick += "\n\tMemory Operating Mode Capability: Volatile memory\n\t\tByte-accessible persistent memory\n\tCache Size: None\n\n"
+    stick += (
+        "\n\tMemory Operating Mode Capability: Volatile memory\n\t\tByte-accessible "
+        "persistent "
+        "memory\n\tCache Size: None\n\n"
+    )
     plain = (
         module(0x11).rstrip("\n")
         + "\n\tMemory Operating Mode Capability: Volatile memory\n\tCache Size: None\n\n"
@@ -257,7 +265,10 @@ def test_error_correction(first: str, second: str, ecc: str | None) -> None:
 
 
 def test_a_whole_dmidecode_is_read_too() -> None:
-    other = "Handle 0x0004, DMI type 4, 48 bytes\nProcessor Information\n\tFlags:\n\t\tFPU (Floating-point unit on-chip)\n\n"
+    other = (
+        "Handle 0x0004, DMI type 4, 48 bytes\nProcessor Information\n\tFlags:\n\t\tFPU "
+        "(Floating-point unit on-chip)\n\n"
+    )
     tail = "Handle 0x0015, DMI type 127, 4 bytes\nEnd Of Table\n\n"
     assert dmi.parse(HEAD + other + array(0x10, 1) + module(0x11) + tail).slots_total == 1
 
@@ -326,7 +337,10 @@ def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
         ("", 0, "no DMI tables"),
         ("# dmidecode 3.3\n# No SMBIOS nor DMI entry point found, sorry.\n", 0, "no DMI tables"),
         (
-            "# dmidecode 3.4\nScanning /dev/mem for entry point.\n\n/dev/mem: No such file or directory\n",
+            (
+                "# dmidecode 3.4\nScanning /dev/mem for entry point.\n\n/dev/mem: No such file "
+                "or directory\n"
+            ),
             1,
             "no DMI tables",
         ),

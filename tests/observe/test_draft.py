@@ -162,9 +162,9 @@ def test_modules_that_were_not_read_are_told(tmp_path: Path) -> None:
         text = draft.render(replace(seen, memory=memory))
         assert tomllib.loads(text)["memory"] == {"total_gib": 24}
         assert (
-            f"# modules were not read: {'run it as root and again?[31m' if told else 'none listed'}\n"
-            in text
-        )
+            "# modules were not read: "
+            f"{'run it as root and again?[31m' if told else 'none listed'}\n"
+        ) in text
 
 
 def hostile(seen: Inventory, text: str) -> Inventory:

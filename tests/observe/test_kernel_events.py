@@ -24,7 +24,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
     "line, expected",
     [
         (
-            "NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 13, pid=9, name=a.out, Graphics SM Warp Exception",
+            (
+                "NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 13, pid=9, name=a.out, Graphics SM Warp "
+                "Exception"
+            ),
             "xid 13 0000:3b:00.0 warning",
         ),
         (
@@ -38,7 +41,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "xid 48 0000:3b:00.0 fatal",
         ),
         (
-            "NVRM: Xid (PCI:00000000:3b:00): 64, Row Remapper Error: (0x10) - All reserved rows for bank are remapped",
+            (
+                "NVRM: Xid (PCI:00000000:3b:00): 64, Row Remapper Error: (0x10) - All reserved "
+                "rows for bank are remapped"
+            ),
             "xid 64 0000:3b:00.0 fatal",
         ),
         (
@@ -50,7 +56,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "xid 68 0000:3b:00.0 warning",
         ),
         (
-            "NVRM: Xid (PCI:0000:3b:00): 69, pid=1234, name=Xorg, Class Error: ChId 0010, Class 0000c5c0",
+            (
+                "NVRM: Xid (PCI:0000:3b:00): 69, pid=1234, name=Xorg, Class Error: ChId 0010, "
+                "Class 0000c5c0"
+            ),
             "xid 69 0000:3b:00.0 warning",
         ),
         (
@@ -58,7 +67,10 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "xid 61 0000:3b:00.0 error",
         ),
         (
-            "NVRM: Xid (PCI:0000:3b:00): 63, Dynamic Page Retirement: New page retired, reload the driver",
+            (
+                "NVRM: Xid (PCI:0000:3b:00): 63, Dynamic Page Retirement: New page retired, "
+                "reload the driver"
+            ),
             "xid 63 0000:3b:00.0 error",
         ),
         (
@@ -82,16 +94,25 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
             "xid 137 0000:3b:00.0 warning",
         ),
         (
-            "NVRM: Xid (PCI:0000:3b:00): 140, pid=7, unrecoverable ECC error detected (DRAM:0, SRAM:1)",
+            (
+                "NVRM: Xid (PCI:0000:3b:00): 140, pid=7, unrecoverable ECC error detected "
+                "(DRAM:0, SRAM:1)"
+            ),
             "xid 140 0000:3b:00.0 fatal",
         ),
         ("NVRM: Xid (PCI:0000:3b:00): 143, Failed to initialize", "xid 143 0000:3b:00.0 fatal"),
         (
-            "NVRM: Xid (PCI:0018:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x0 0x0 0x0 0x0 0x0)",
+            (
+                "NVRM: Xid (PCI:0018:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x0 0x0 "
+                "0x0 0x0 0x0)"
+            ),
             "xid 149 0018:01:00.0 fatal",
         ),
         (
-            "NVRM: Xid (PCI:0018:01:00): 149, pid=4, name=fatal, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03",
+            (
+                "NVRM: Xid (PCI:0018:01:00): 149, pid=4, name=fatal, NETIR_BER_EVENT Nonfatal "
+                "XC0 i0 Link 03"
+            ),
             "xid 149 0018:01:00.0 warning",
         ),
         (
@@ -120,7 +141,8 @@ def test_xid(line: str, expected: str) -> None:
 @pytest.mark.parametrize("stamp", ["[ 1843.308145] ", "Nov 20 10:11:12 n kernel: "])
 def test_one_message_of_several_indented_lines(stamp: str) -> None:
     text = (
-        f"{stamp}NVRM: The NVIDIA GPU 0000:b3:00.0\n{' ' * len(stamp)}NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+        f"{stamp}NVRM: The NVIDIA GPU 0000:b3:00.0\n{' ' * len(stamp)}NVRM: (PCI ID: 10de:26b5) "
+        "installed in this system has\n"
         f"{' ' * len(stamp)}NVRM: fallen off the bus and is not responding to commands.\n"
     )
     assert brief(text) == ["gpu-lost bus 0000:b3:00.0 fatal"]
@@ -151,7 +173,10 @@ def test_an_xid_names_the_board() -> None:
 
 def test_complaints_before_an_xid_79_are_the_same_incident() -> None:
     text = lines(
-        "NVRM: nvCheckOkFailedNoLog: Check failed: GPU lost from the bus [NV_ERR_GPU_IS_LOST] (0x0000000F) returned from x @ y.c:1",
+        (
+            "NVRM: nvCheckOkFailedNoLog: Check failed: GPU lost from the bus "
+            "[NV_ERR_GPU_IS_LOST] (0x0000000F) returned from x @ y.c:1"
+        ),
         "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.",
     )
     assert brief(text) == ["xid 79 0000:3b:00.0 fatal"]
@@ -191,11 +216,17 @@ def test_severity_follows_the_catalog() -> None:
             "sxid 20034 0000:c1:00.0 fatal",
         ),
         (
-            "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 19084, Non-fatal, Link 29 AN1 Heartbeat Timeout Error (First)",
+            (
+                "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 19084, Non-fatal, Link 29 AN1 "
+                "Heartbeat Timeout Error (First)"
+            ),
             "sxid 19084 0000:c1:00.0 error",
         ),
         (
-            "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 22013, Non-fatal, Link 60 Minion Link DLREQ interrupt",
+            (
+                "nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): 22013, Non-fatal, Link 60 Minion "
+                "Link DLREQ interrupt"
+            ),
             "sxid 22013 0000:c1:00.0 warning",
         ),
         (
@@ -260,7 +291,8 @@ def test_sxid_advice() -> None:
         ),
         (
             lines(
-                "NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:1b06) installed in this system has "
+                "NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:1b06) installed in this system "
+                "has "
                 "fallen off the bus and is not responding to commands.",
                 "nvidia: probe of 0000:01:00.0 failed with error -1",
             ),
@@ -327,8 +359,14 @@ def test_a_gpu_that_does_not_start(text: str, expected: list[str]) -> None:
     [
         (
             lines(
-                "pcieport 0000:00:01.1: AER: Multiple Corrected error message received from 0000:01:00.0",
-                "nvidia 0000:01:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)",
+                (
+                    "pcieport 0000:00:01.1: AER: Multiple Corrected error message received from "
+                    "0000:01:00.0"
+                ),
+                (
+                    "nvidia 0000:01:00.0: PCIe Bus Error: severity=Corrected, type=Physical "
+                    "Layer, (Receiver ID)"
+                ),
                 "nvidia 0000:01:00.0:   device [10de:2684] error status/mask=00000001/0000a000",
                 "nvidia 0000:01:00.0:    [ 0] RxErr                  (First)",
             ),
@@ -343,7 +381,8 @@ def test_a_gpu_that_does_not_start(text: str, expected: list[str]) -> None:
         ),
         (
             lines(
-                "pcieport 0000:00:01.1: AER: Multiple Uncorrectable (Fatal) error message received from 0000:01:00.0"
+                "pcieport 0000:00:01.1: AER: Multiple Uncorrectable (Fatal) error message "
+                "received from 0000:01:00.0"
             ),
             ["aer fatal 0000:00:01.1 fatal"],
         ),
@@ -358,7 +397,10 @@ def test_a_gpu_that_does_not_start(text: str, expected: list[str]) -> None:
             lines(
                 "pcieport 0000:00:03.0: DPC: containment event, status:0x1f01 source:0x0000",
                 "pcieport 0000:00:03.0: DPC: unmasked uncorrectable error detected",
-                "pcieport 0000:00:03.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)",
+                (
+                    "pcieport 0000:00:03.0: PCIe Bus Error: severity=Uncorrectable (Fatal), "
+                    "type=Transaction Layer, (Receiver ID)"
+                ),
                 "pcieport 0000:00:03.0:    [ 5] SDES                   (First)",
                 "nvidia 0000:04:00.0: AER: can't recover (no error_detected callback)",
                 "pcieport 0000:00:03.0: AER: device recovery failed",
@@ -406,7 +448,8 @@ def test_a_gpu_that_does_not_start(text: str, expected: list[str]) -> None:
         ),
         (
             lines(
-                "pci 0000:3b:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link at "
+                "pci 0000:3b:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe "
+                "x4 link at "
                 "0000:3a:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)"
             ),
             ["pcie bandwidth 0000:3b:00.0 warning"],
@@ -425,7 +468,8 @@ def test_pcie(text: str, expected: list[str]) -> None:
     [
         (
             lines(
-                "EDAC MC0: 32 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x1)"
+                "EDAC MC0: 32 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 "
+                "(channel:0 slot:0 page:0x1)"
             ),
             ["edac CE dimm:CPU_SrcID#0_MC#0_Chan#0_DIMM#0 warning"],
             [32],
@@ -436,7 +480,10 @@ def test_pcie(text: str, expected: list[str]) -> None:
                 "EDAC skx MC1: CPU 28: Machine Check Event: 0x0 Bank 7: 0x8c00004000010090",
                 "EDAC skx MC1: TSC 0x1 ",
                 "EDAC skx MC1: ADDR 0x1 ",
-                "EDAC MC1: 1 CE memory read error on CPU_SrcID#1_MC#0_Chan#0_DIMM#0 (channel:0 slot:0)",
+                (
+                    "EDAC MC1: 1 CE memory read error on CPU_SrcID#1_MC#0_Chan#0_DIMM#0 "
+                    "(channel:0 slot:0)"
+                ),
             ),
             ["edac CE dimm:CPU_SrcID#1_MC#0_Chan#0_DIMM#0 warning"],
             [1],
@@ -473,7 +520,8 @@ def test_pcie(text: str, expected: list[str]) -> None:
         ),
         (
             lines(
-                'EDAC MC0: CE page 0x1, offset 0x2, grain 8, syndrome 0x3, row 3, channel 1, label "DIMM_B2": i5000'
+                "EDAC MC0: CE page 0x1, offset 0x2, grain 8, syndrome 0x3, row 3, channel 1, "
+                'label "DIMM_B2": i5000'
             ),
             ["edac CE dimm:DIMM_B2 warning"],
             [1],
@@ -502,7 +550,10 @@ def test_pcie(text: str, expected: list[str]) -> None:
                 "[Hardware Error]: MC4 Error (node 2): DRAM ECC error detected on the NB.",
                 "EDAC MC2: 1 CE on mc#2csrow#3channel#1 (csrow:3 channel:1 page:0x1)",
                 "[Hardware Error]: Error Status: Corrected error, no action required.",
-                "[Hardware Error]: CPU:16 (15:1:2) MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: 0xdc4ec00000080a13",
+                (
+                    "[Hardware Error]: CPU:16 (15:1:2) MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: "
+                    "0xdc4ec00000080a13"
+                ),
                 "[Hardware Error]: MC4_ADDR: 0x0000000000000001",
             ),
             ["edac CE dimm:mc#2csrow#3channel#1 warning", "mce bank4 cpu16 warning"],
@@ -517,17 +568,27 @@ def test_pcie(text: str, expected: list[str]) -> None:
             lines(
                 "mce: [Hardware Error]: Machine check events logged",
                 "[Hardware Error]: Deferred error, no action required.",
-                "[Hardware Error]: CPU:0 (19:1:1) MC18_STATUS[-|-|MiscV|AddrV|-|-|SyndV|UECC|Deferred|-|Scrub]: 0x8c2040000000011b",
+                (
+                    "[Hardware Error]: CPU:0 (19:1:1) "
+                    "MC18_STATUS[-|-|MiscV|AddrV|-|-|SyndV|UECC|Deferred|-|Scrub]: "
+                    "0x8c2040000000011b"
+                ),
             ),
             ["mce bank18 cpu0 error"],
             [1],
         ),
         (
             lines(
-                "mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 0: be00000000800400",
+                (
+                    "mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 0: "
+                    "be00000000800400"
+                ),
                 "mce: [Hardware Error]: RIP !INEXACT! 10:<ffffffff81000000> {x+0x1/0x2}",
                 "mce: [Hardware Error]: TSC 1 ADDR 2 ",
-                "mce: [Hardware Error]: PROCESSOR 0:50657 TIME 1 SOCKET 0 APIC 18 microcode 5003604",
+                (
+                    "mce: [Hardware Error]: PROCESSOR 0:50657 TIME 1 SOCKET 0 APIC 18 microcode "
+                    "5003604"
+                ),
                 "Kernel panic - not syncing: Fatal local machine check",
             ),
             ["mce bank0 cpu12 fatal", "mce panic None fatal"],
@@ -546,7 +607,10 @@ def test_pcie(text: str, expected: list[str]) -> None:
         ),
         (
             lines(
-                "Memory failure: 0x10c0de0: Sending SIGBUS to python:123 due to hardware memory corruption",
+                (
+                    "Memory failure: 0x10c0de0: Sending SIGBUS to python:123 due to hardware "
+                    "memory corruption"
+                ),
                 "Memory failure: 0x10c0de1: recovery action for dirty LRU page: Recovered",
                 "Memory failure: 0x10c0de0: recovery action for reserved kernel page: Failed",
             ),
@@ -560,7 +624,8 @@ def test_pcie(text: str, expected: list[str]) -> None:
         ),
         (
             lines(
-                "mce: CPU11: Package temperature is above threshold, cpu clock is throttled (total events = 3)"
+                "mce: CPU11: Package temperature is above threshold, cpu clock is throttled "
+                "(total events = 3)"
             ),
             ["thermal Package cpu11 warning"],
             [1],

@@ -97,7 +97,8 @@ def test_wrapped_records_are_joined() -> None:
     assert one(text).code == "bandwidth"
     assert (
         one(
-            "NVRM: Xid (PCI:0000:02:00): 154, GPU recovery action changed from 0x0 (None)\n to 0x2 (Node Reboot Required)\n"
+            "NVRM: Xid (PCI:0000:02:00): 154, GPU recovery action changed from 0x0 (None)\n "
+            "to 0x2 (Node Reboot Required)\n"
         ).severity
         == "fatal"
     )
@@ -151,24 +152,39 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
         ("NVRM: Xid (PCI:zz:00): 79, x", "xid None None error"),
         ("NVRM: Xid (PCI:0.0): 79, x", "xid 79 None fatal"),
         (
-            "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x1 (GPU Reset) to 0x0 (None)",
+            (
+                "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x1 (GPU "
+                "Reset) to 0x0 (None)"
+            ),
             "xid 154 0000:5f:00.0 info",
         ),
         (
-            "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (PF FLR)",
+            (
+                "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to "
+                "0x1 (PF FLR)"
+            ),
             "xid 154 0000:5f:00.0 error",
         ),
         (
-            "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)",
+            (
+                "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to "
+                "0x2 (OS Reboot)"
+            ),
             "xid 154 0000:5f:00.0 fatal",
         ),
         (
-            "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x77 (New)",
+            (
+                "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to "
+                "0x77 (New)"
+            ),
             "xid 154 0000:5f:00.0 error",
         ),
         ("NVRM: Xid (PCI:0000:5f:00): 154, garbled", "xid 154 0000:5f:00.0 error"),
         (
-            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error",
+            (
+                "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress "
+                "non-posted PRIV error"
+            ),
             "sxid 12028 0000:05:00.0 warning",
         ),
         (
@@ -197,7 +213,10 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
             "rm-init adapter 0000:09:00.0 error",
         ),
         (
-            "NVRM: RmInitAdapter failed! (0x62:0xffffffff:1089)\nNVRM: rm_init_adapter failed for device bearing minor number 0",
+            (
+                "NVRM: RmInitAdapter failed! (0x62:0xffffffff:1089)\nNVRM: rm_init_adapter "
+                "failed for device bearing minor number 0"
+            ),
             "rm-init adapter None error",
         ),
         (
@@ -236,7 +255,11 @@ def test_a_mention_is_no_event(text: str) -> None:
 
 
 def test_a_gpu_that_is_gone_is_told_once() -> None:
-    text = f"{XID79}\nNVRM: GPU 0000:0a:00.0: GPU has fallen off the bus.\nNVRM: nvAssert: GPU lost from the bus [NV_ERR_GPU_IS_LOST]\n"
+    text = (
+        f"{XID79}\nNVRM: GPU 0000:0a:00.0: GPU has fallen off the bus.\nNVRM: nvAssert: GPU "
+        "lost "
+        "from the bus [NV_ERR_GPU_IS_LOST]\n"
+    )
     assert brief(text) == ["xid 79 0000:0a:00.0 fatal"]
     assert brief("NVRM: GPU 0000:0b:00.0: GPU has fallen off the bus.\n" + text) == [
         "gpu-lost bus 0000:0b:00.0 fatal",
@@ -246,7 +269,8 @@ def test_a_gpu_that_is_gone_is_told_once() -> None:
 
 def test_a_gpu_that_is_gone_over_three_lines() -> None:
     text = (
-        "[ 1.0] NVRM: The NVIDIA GPU 0000:b3:00.0\n[ 1.0] NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+        "[ 1.0] NVRM: The NVIDIA GPU 0000:b3:00.0\n[ 1.0] NVRM: (PCI ID: 10de:26b5) installed in "
+        "this system has\n"
         "[ 1.0] NVRM: fallen off the bus and is not responding to commands.\n"
     )
     assert brief(text) == ["gpu-lost bus 0000:b3:00.0 fatal"]
@@ -270,7 +294,10 @@ def test_xids_that_another_program_quotes_still_count() -> None:
             "thermal Core cpu3 warning",
         ),
         (
-            "mce: CPU0: Package temperature above threshold, cpu clock throttled (total events = 9)",
+            (
+                "mce: CPU0: Package temperature above threshold, cpu clock throttled (total "
+                "events = 9)"
+            ),
             "thermal Package cpu0 warning",
         ),
         (
@@ -288,7 +315,10 @@ def test_xids_that_another_program_quotes_still_count() -> None:
         ("pcieport 0000:00:01.0: AER: device recovery successful", None),
         ("pcieport 0000:00:01.0: AER: enabled with IRQ 28", None),
         (
-            "pci 0000:09:00.0: Unable to change power state from unknown to D0, device inaccessible",
+            (
+                "pci 0000:09:00.0: Unable to change power state from unknown to D0, device "
+                "inaccessible"
+            ),
             "pcie inaccessible 0000:09:00.0 error",
         ),
         (
@@ -354,7 +384,10 @@ def test_xids_that_another_program_quotes_still_count() -> None:
             "edac UE dimm:CPU_SrcID#0_MC#0_Chan#1_DIMM#0 fatal",
         ),
         (
-            'EDAC MC1: CE page 0x1, offset 0x2, grain 8, syndrome 0x3, row 3, channel 1, label "": amd64_edac',
+            (
+                "EDAC MC1: CE page 0x1, offset 0x2, grain 8, syndrome 0x3, row 3, channel 1, "
+                'label "": amd64_edac'
+            ),
             "edac CE mc1 warning",
         ),
         ("EDAC amd64 MC0: CE ERROR_ADDRESS= 0x1", "edac CE mc0 warning"),
@@ -402,11 +435,17 @@ def test_xids_that_another_program_quotes_still_count() -> None:
             "aer corrected 0000:00:02.0 warning",
         ),
         (
-            "pcieport 0000:00:02.0: AER: Multiple Uncorrected (Non-Fatal) error received: 0000:01:00.0",
+            (
+                "pcieport 0000:00:02.0: AER: Multiple Uncorrected (Non-Fatal) error received: "
+                "0000:01:00.0"
+            ),
             "aer non-fatal 0000:00:02.0 error",
         ),
         (
-            "nvidia 0000:01:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Physical Layer, (Receiver ID)",
+            (
+                "nvidia 0000:01:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), "
+                "type=Physical Layer, (Receiver ID)"
+            ),
             "aer fatal 0000:01:00.0 fatal",
         ),
         (
@@ -426,7 +465,8 @@ def test_host(text: str, expected: str | None) -> None:
 def test_an_aer_report_is_one_event_with_its_bits() -> None:
     head = "[ 1.0] pcieport 0000:00:02.0: AER: Corrected error received: id=0010\n"
     body = (
-        "[ 1.0] pcieport 0000:00:02.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, id=0010(Transmitter ID)\n"
+        "[ 1.0] pcieport 0000:00:02.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, "
+        "id=0010(Transmitter ID)\n"
         "[ 1.0] pcieport 0000:00:02.0:   device [8086:6f04] error status/mask=00001000/00002000\n"
         "[ 1.0] pcieport 0000:00:02.0:    [12] Replay Timer Timeout  \n"
         "[ 1.0] pcieport 0000:00:02.0:    [ 6] BadTLP                (First)\n"
@@ -451,7 +491,10 @@ NOTICE = "[ 100.0] mce: [Hardware Error]: Machine check events logged\n"
         (NOTICE, 1),
         (NOTICE + "[ 100.1] EDAC MC0: 1 CE memory read error on A (x)\n", 0),
         (
-            "[ 99.9] mce: CPU0: Core temperature above threshold, cpu clock throttled (total events = 1)\n"
+            (
+                "[ 99.9] mce: CPU0: Core temperature above threshold, cpu clock throttled (total "
+                "events = 1)\n"
+            )
             + NOTICE,
             0,
         ),
@@ -487,7 +530,8 @@ def test_amd_and_apei_records_are_one_event_each() -> None:
         "[ 1.0] {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1"
     ) == ["apei None None error"]
     assert brief(
-        "BERT: Error records from previous boot:\n[Hardware Error]: event severity: fatal\n[Hardware Error]:   section_type: PCIe error"
+        "BERT: Error records from previous boot:\n[Hardware Error]: event severity: "
+        "fatal\n[Hardware Error]:   section_type: PCIe error"
     ) == ["apei PCIe error None fatal"]
 
 
@@ -515,7 +559,10 @@ def test_the_order_of_severities(order: tuple[Severity, Severity]) -> None:
 
 
 def corrected(stamp: str) -> str:
-    return f"{stamp} pcieport 0000:00:03.1: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)\n"
+    return (
+        f"{stamp} pcieport 0000:00:03.1: PCIe Bus Error: severity=Corrected, type=Data Link "
+        "Layer, (Receiver ID)\n"
+    )
 
 
 @each(
@@ -590,7 +637,8 @@ def test_json_object() -> None:
         "time": 5.5,
         "text": XID79,
         "meaning": "The GPU no longer answers on the PCIe bus.",
-        "action": "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU. "
+        "action": "Power the machine off and on, reseat the card and its power cables; if it "
+        "comes back, replace the GPU. "
         "NVIDIA's catalog: RESTART_BM, then CONTACT_SUPPORT.",
         "count": 1,
     }
@@ -731,7 +779,9 @@ def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
 def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_health(
     repeated: str,
 ) -> None:
-    """Patterns see no piece longer than LONGEST, so the time for a text grows as the text does; what stood at a cut is not read."""
+    """Patterns see no piece longer than LONGEST, so the time for a text grows as the text does;
+    what stood at a cut is not read.
+    """
     text = repeated * (100_000 // len(repeated))
     assert max(len(line.text) for line in kernel_lines(text)) <= LONGEST
     assert read_kernel_log.read(f"[    1.000000] {text}").outcome != "pass"
@@ -739,10 +789,17 @@ def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_h
 
 
 def test_a_fault_at_the_end_of_a_long_line_is_found() -> None:
-    text = f"[    1.000000] {'a' * LONGEST} NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."
+    text = (
+        f"[    1.000000] {'a' * LONGEST} NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off "
+        "the "
+        "bus."
+    )
     assert read_kernel_log.read(text).outcome == "fail"
 
 
 def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
-    text = f"Jan  1 00:00:00 host dockerd[1]: {'a ' * LONGEST}\nJan  1 00:00:01 host kernel: usb 1-1: new device\n"
+    text = (
+        f"Jan  1 00:00:00 host dockerd[1]: {'a ' * LONGEST}\nJan  1 00:00:01 host kernel: usb "
+        "1-1: new device\n"
+    )
     assert read_kernel_log.read(text).outcome == "pass"

@@ -1,4 +1,6 @@
-"""Logs as they come in practice: other drivers, kernels and programs that print, and what people do to a text before they send it."""
+"""Logs as they come in practice: other drivers, kernels and programs that print, and what people
+do to a text before they send it.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,20 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
 
 REPORT = (
     "pcieport 0000:5d:02.0: AER: Uncorrected (Non-Fatal) error received: 0000:5e:00.0",
-    "nvidia 0000:5e:00.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, (Requester ID)",
+    (
+        "nvidia 0000:5e:00.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction "
+        "Layer, (Requester ID)"
+    ),
     "nvidia 0000:5e:00.0:   device [10de:2330] error status/mask=00004000/00000000",
     "nvidia 0000:5e:00.0:    [14] CmpltTO                (First)",
-    "NVRM: Xid (PCI:0000:5e:00): 31, pid=77, name=trainer, Ch 0000000b, intr 00000000. MMU Fault: ENGINE CE2",
-    "EDAC MC2: 4 CE memory scrubbing error on CPU_SrcID#1_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0 offset:0x0 grain:32)",
+    (
+        "NVRM: Xid (PCI:0000:5e:00): 31, pid=77, name=trainer, Ch 0000000b, intr 00000000. MMU "
+        "Fault: ENGINE CE2"
+    ),
+    (
+        "EDAC MC2: 4 CE memory scrubbing error on CPU_SrcID#1_MC#0_Chan#0_DIMM#0 (channel:0 "
+        "slot:0 page:0x0 offset:0x0 grain:32)"
+    ),
 )
 CORRECTED = (
     "pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
@@ -105,7 +116,8 @@ def test_a_mail_breaks_between_words() -> None:
     text = (
         "[ 7.5] NVRM: Xid (PCI:0000:5e:00): 154, GPU recovery action changed from 0x0\n"
         "(None) to 0x2 (Node Reboot Required)\n"
-        "[ 8.5] EDAC MC0: 1 UE memory read error on\nCPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)\n"
+        "[ 8.5] EDAC MC0: 1 UE memory read error on\nCPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 "
+        "slot:0)\n"
     )
     assert brief(text) == [
         "xid 154 0000:5e:00.0 fatal",
@@ -115,8 +127,10 @@ def test_a_mail_breaks_between_words() -> None:
 
 def test_messages_without_stamps_stand_alone() -> None:
     text = (
-        "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, sector 8 op 0x0:(READ) flags 0x0\n"
-        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\ncritical medium error, dev sdc, sector 16\n"
+        "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, "
+        "sector 8 op 0x0:(READ) flags 0x0\n"
+        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\ncritical medium error, dev sdc, "
+        "sector 16\n"
     )
     assert brief(text) == [
         "disk io nvme1n1 error",
@@ -127,9 +141,12 @@ def test_messages_without_stamps_stand_alone() -> None:
 
 def test_a_syslog_that_counts_repetitions() -> None:
     text = (
-        "Nov 20 10:11:12 n kernel: [ 100.5] NVRM: Xid (PCI:0000:5e:00): 13, pid=7, Graphics Exception\n"
-        "Nov 20 10:11:13 n kernel: message repeated 3 times: [ [ 101.5] NVRM: Xid (PCI:0000:5e:00): 13, pid=7, Graphics Exception]\n"
-        "Nov 20 10:11:14 n kernel: message repeated 2 times: [ pcieport 0000:00:01.0: AER: Corrected error received: 0000:00:01.0]\n"
+        "Nov 20 10:11:12 n kernel: [ 100.5] NVRM: Xid (PCI:0000:5e:00): 13, pid=7, Graphics "
+        "Exception\n"
+        "Nov 20 10:11:13 n kernel: message repeated 3 times: [ [ 101.5] NVRM: Xid "
+        "(PCI:0000:5e:00): 13, pid=7, Graphics Exception]\n"
+        "Nov 20 10:11:14 n kernel: message repeated 2 times: [ pcieport 0000:00:01.0: AER: "
+        "Corrected error received: 0000:00:01.0]\n"
     )
     assert (
         brief(text)
@@ -154,15 +171,27 @@ def test_what_an_agent_quotes_from_the_kernel_is_told_once() -> None:
         "NVRM: GPU Board Serial Number: 1650000000001",
         "NVRM: A GPU crash dump has been created. If possible, please run",
         "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build",
-        "NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:3b:00 (printing 1 of every 30).  The GPU likely needs to be reset.",
+        (
+            "NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:3b:00 (printing 1 of "
+            "every 30).  The GPU likely needs to be reset."
+        ),
         "nvidia: loading out-of-tree module taints kernel.",
-        "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
+        (
+            "nvidia: module verification failed: signature and/or required key missing - "
+            "tainting kernel"
+        ),
         "nvidia-nvlink: Nvlink Core is being initialized, major device number 510",
         "nvidia-nvswitch0: open (major=504)",
         "nvidia-modeset: Loading NVIDIA Kernel Mode Setting Driver for UNIX platforms  570.86.15",
         "nvidia 0000:3b:00.0: enabling device (0140 -> 0142)",
-        "nvidia 0000:3b:00.0: vgaarb: VGA decodes changed: olddecodes=io+mem,decodes=none:owns=none",
-        "nvidia_uvm: module uses symbols nvUvmInterfaceDisableAccessCntr from proprietary module nvidia, inheriting taint.",
+        (
+            "nvidia 0000:3b:00.0: vgaarb: VGA decodes changed: "
+            "olddecodes=io+mem,decodes=none:owns=none"
+        ),
+        (
+            "nvidia_uvm: module uses symbols nvUvmInterfaceDisableAccessCntr from proprietary "
+            "module nvidia, inheriting taint."
+        ),
         "[drm] [nvidia-drm] [GPU ID 0x00003b00] Loading driver",
         "nvidia-gpu 0000:01:00.3: i2c timeout error e0000000",
         "nvidia-gpu: probe of 0000:01:00.3 failed with error -110",
@@ -172,15 +201,27 @@ def test_what_an_agent_quotes_from_the_kernel_is_told_once() -> None:
         "pcieport 0000:00:01.1: AER: enabled with IRQ 122",
         "pcieport 0000:00:01.1: PME: Signaling with IRQ 122",
         "pcieport 0000:00:01.1: DPC: enabled with IRQ 122",
-        "pcieport 0000:00:01.1: DPC: error containment capabilities: Int Msg #0, RPExt+ PoisonedTLP+ SwTrigger+",
-        "pcieport 0000:00:01.1: pciehp: Slot #4 AttnBtn- PwrCtrl- MRL- AttnInd- PwrInd- HotPlug+ Surprise+ Interlock- NoCompl+",
+        (
+            "pcieport 0000:00:01.1: DPC: error containment capabilities: Int Msg #0, RPExt+ "
+            "PoisonedTLP+ SwTrigger+"
+        ),
+        (
+            "pcieport 0000:00:01.1: pciehp: Slot #4 AttnBtn- PwrCtrl- MRL- AttnInd- PwrInd- "
+            "HotPlug+ Surprise+ Interlock- NoCompl+"
+        ),
         "pcieport 0000:00:01.1: pciehp: Slot(4): Card present",
         "pcieport 0000:00:01.1: pciehp: Slot(4): Link Up",
         "pcieport 0000:00:01.1: AER: device recovery successful",
         "pci 0000:3b:00.0: 504.112 Gb/s available PCIe bandwidth (32.0 GT/s PCIe x16 link)",
-        "acpi PNP0A08:00: _OSC: OS now controls [PCIeHotplug SHPCHotplug PME AER PCIeCapability LTR DPC]",
+        (
+            "acpi PNP0A08:00: _OSC: OS now controls [PCIeHotplug SHPCHotplug PME AER "
+            "PCIeCapability LTR DPC]"
+        ),
         "EDAC MC: Ver: 3.0.0",
-        "EDAC MC0: Giving out device to module skx_edac controller Skylake Socket#0 IMC#0: DEV 0000:64:0a.0 (INTERRUPT)",
+        (
+            "EDAC MC0: Giving out device to module skx_edac controller Skylake Socket#0 IMC#0: "
+            "DEV 0000:64:0a.0 (INTERRUPT)"
+        ),
         "EDAC amd64: F19h_M10h detected (node 0).",
         "EDAC MC: UMC0 chip selects:",
         "mce: CPU supports 32 MCE banks",
@@ -204,7 +245,11 @@ def test_no_event(line: str) -> None:
 def test_a_storm_is_counted_by_the_second() -> None:
     stamps = (f"Nov 20 10:11:12.{each}00000 n kernel: " for each in (1, 4, 9))
     assert kernel_log.read("".join(f"{stamp}{CORRECTED}\n" for stamp in stamps)).outcome == "fail"
-    later = f"Nov 20 10:11:12.1 n kernel: {CORRECTED}\nNov 20 10:11:13.1 n kernel: message repeated 9 times: [{CORRECTED}]\n"
+    later = (
+        f"Nov 20 10:11:12.1 n kernel: {CORRECTED}\nNov 20 10:11:13.1 n kernel: message "
+        "repeated "
+        f"9 times: [{CORRECTED}]\n"
+    )
     output = kernel_log.read(later)
     assert (output.outcome, len(output.events)) == (
         "pass",

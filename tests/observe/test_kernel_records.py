@@ -1,4 +1,7 @@
-"""Where a record of several messages ends: what still belongs to it, and what is told by itself. At each bound, and one beyond it."""
+"""Where a record of several messages ends: what still belongs to it, and what is told by itself.
+
+At each bound, and one beyond it.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,10 @@ def test_what_another_program_says_in_the_driver_s_words_is_not_the_driver_s() -
 
 SWITCH = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Fatal, Link 30 sourcetrack timeout"
 DETAILS = (
-    "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Severity 1 Engine instance 30 Sub-engine instance 00",
+    (
+        "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Severity 1 Engine instance 30 "
+        "Sub-engine instance 00"
+    ),
     "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Data {0x00000000, 0x00000000}",
 )
 
@@ -230,7 +236,10 @@ def test_a_serial_number_of_no_known_board_is_nobody_s() -> None:
 
 
 def test_a_recovery_action_may_have_leading_zeros() -> None:
-    line = "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x02 (Node Reboot Required)"
+    line = (
+        "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x02 "
+        "(Node Reboot Required)"
+    )
     assert brief(line) == ["xid 154 0000:5f:00.0 fatal"]
 
 

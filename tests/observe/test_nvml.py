@@ -248,7 +248,9 @@ def test_the_binding_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_real_child_gives_a_readable_answer() -> None:
-    """Whatever this machine has, the child starts, and its answer is NVML's or says why there is none."""
+    """Whatever this machine has, the child starts, and its answer is NVML's or
+    says why there is none.
+    """
     answer = nvml.probe(deadline=Deadline.after(30))
     assert answer.error is None or "NVML" in answer.error or answer.error == nvml.LIBRARY_MISSING
     assert "No module" not in (answer.error or "")

@@ -1,4 +1,6 @@
-"""Whether GPUs are set up to be tested: each thing in the way alone, with its cure; and what only the reader should know."""
+"""Whether GPUs are set up to be tested: each thing in the way alone, with its cure; and what
+only the reader should know.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ def test_a_machine_that_is_ready() -> None:
         ),
         (
             {"compute_processes": (SOMEBODY,)},
-            "python3 (process 4711, 1.5 GiB) computes on it, which would disturb every figure and be disturbed",
+            (
+                "python3 (process 4711, 1.5 GiB) computes on it, which would disturb every "
+                "figure and be disturbed"
+            ),
             "end it (`ps -p 4711`",
         ),
         (
@@ -159,9 +164,9 @@ def test_drivers(
     else:
         (one,) = found
         assert (
-            f"driver {driver} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer"
-            in one
-        )
+            f"driver {driver} is too old for the CUDA 12.8 programs of the test, which need "
+            f"{needed} or newer"
+        ) in one
 
 
 def test_a_gpu_that_nvml_does_not_know_is_no_matter_of_set_up(tmp_path: Path) -> None:

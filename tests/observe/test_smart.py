@@ -275,15 +275,24 @@ def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
         ),
         ('{"smartctl": {"exit_status": 0}, "smart_status": 1}', "was expected"),
         (
-            '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": "0"}}',
+            (
+                '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": '
+                '{"media_errors": "0"}}'
+            ),
             "not a whole number",
         ),
         (
-            '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": true}}',
+            (
+                '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": '
+                '{"media_errors": true}}'
+            ),
             "not a whole number",
         ),
         (
-            '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": -1}}',
+            (
+                '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": '
+                '{"media_errors": -1}}'
+            ),
             "cannot be negative",
         ),
         ('{"smartctl": {"exit_status": 0}, "ata_smart_attributes": {"table": 1}}', "not a table"),

@@ -18,7 +18,8 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 LONG = Deadline.after(600.0)
-# Leaves its process group, its session and its parent, as a daemon does; then says that it is there, and stays.
+# Leaves its process group, its session and its parent, as a daemon does; then says that it is
+# there, and stays.
 DAEMON = """
 import os, sys, time
 if os.fork() == 0:
@@ -34,7 +35,9 @@ while not os.path.exists(sys.argv[1]):
 
 @pytest.fixture
 def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A run id by which every descendant of a test's programs can be found, and that none of them outlives."""
+    """A run id by which every descendant of a test's programs can be found, and
+    that none of them outlives.
+    """
     monkeypatch.setattr(command, "GRACE_S", 0.3)
     run_id = f"test-{secrets.token_hex(8)}"
     yield run_id
@@ -356,7 +359,8 @@ def test_nothing_in_the_environment_steers_python_or_pytest(
 
 # --- its owner ---
 
-# Starts a family (children of children, a daemon) and waits; ignores and blocks what a careless parent might.
+# Starts a family (children of children, a daemon) and waits; ignores and blocks what a careless
+# parent might.
 OWNER = f"""
 import signal, sys
 from acceptance.process import command
@@ -376,7 +380,7 @@ else:
     running = command.start(["sh", "-c", family, "sh", sys.executable, "-c", {DAEMON!r}, sys.argv[2]], deadline=deadline)
     print(running.process.pid, flush=True)
     running.wait()
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -408,7 +412,8 @@ def test_what_is_left_when_the_reaper_itself_is_killed(
     lines = orphans.find(mark)
     direct = next(pid for pid, line in lines.items() if line.startswith("sh -c sh -c"))
     os.kill(reaper, signal.SIGKILL)
-    # The kernel ends its direct child. The others have nobody left to end them, and stay until they are swept up.
+    # The kernel ends its direct child. The others have nobody left to end them, and stay until they
+    # are swept up.
     until(lambda: not {reaper, direct} & set(orphans.find(mark)), "the direct child is gone")
     left = orphans.find(mark)
     assert any("sleep 600" in line for line in left.values())

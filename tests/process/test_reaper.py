@@ -29,7 +29,10 @@ def test_the_family_of_a_process(family: subprocess.Popen[bytes]) -> None:
 
 def test_names_that_look_like_fields() -> None:
     # /proc/PID/stat holds the name in parentheses, and a process may call itself whatever it likes.
-    code = "import ctypes, sys; ctypes.CDLL(None).prctl(15, b'a) R 1 2 (', 0, 0, 0); print(flush=True); sys.stdin.read()"
+    code = (
+        "import ctypes, sys; ctypes.CDLL(None).prctl(15, b'a) R 1 2 (', 0, 0, 0); "
+        "print(flush=True); sys.stdin.read()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -134,7 +137,8 @@ def test_what_comes_through_standard_input_is_forgotten(
     contained: Callable[..., Contained],
 ) -> None:
     found = contained(
-        'echo ready; sleep 600 & read line; readlink /proc/$$/fd/0; echo "<$line>"; sleep 0.5; kill $!'
+        'echo ready; sleep 600 & read line; readlink /proc/$$/fd/0; echo "<$line>"; sleep '
+        "0.5; kill $!"
     )
     assert found.process.stdin is not None
     found.process.stdin.write(b"x" * 60000)

@@ -1,4 +1,6 @@
-"""Comparisons to render: two runs of one machine with something of every kind, and two whose every text is hostile."""
+"""Comparisons to render: two runs of one machine with something of every kind, and two whose
+every text is hostile.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def _run(
 
 
 def one_machine() -> Comparison:
-    """A run, and a later one: gpu0 slower, gpu1 faster, gpu2 the same; hotter; a wrong word; a check that only the later one has."""
+    """A run, and a later one: gpu0 slower, gpu1 faster, gpu2 the same; hotter; a wrong word; a
+    check that only the later one has.
+    """
     usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)} | {("gpu_temperature", "gpu0"): 50.0}
     later = usual | {
         ("copy_h2d", "gpu0"): 150.0,
@@ -60,7 +64,9 @@ def moved() -> Comparison:
 
 
 def hostile(text: str) -> Comparison:
-    """Two runs in which everything that comes from outside is this text; one of them is of another machine."""
+    """Two runs in which everything that comes from outside is this text; one of them is of
+    another machine.
+    """
     _, found = samples.hostile(text)
     run = comparison.run_of(found.entries, text)
     facts = {(f"gpu {text}", f"name {text}"): f"value {text}"}

@@ -1,6 +1,8 @@
-"""Text that means harm, and the means to put it into every place of a run that holds text from outside.
+"""Text that means harm, and the means to put it into every place of a run that holds text from
+outside.
 
-The places are found from the types of the records, so that a field that is added tomorrow is attacked tomorrow.
+The places are found from the types of the records, so that a field that is added tomorrow is
+attacked tomorrow.
 """
 
 from __future__ import annotations
@@ -35,19 +37,82 @@ from acceptance.history.baseline_facts import KnownChange, MachineFacts
 from acceptance.history.change_rules import ChangeBook, ChangeRule, CountedParts
 from acceptance.history.reference import CounterReference, Reference
 
-# What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
-# letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.
+# What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
+# reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format
+# string, the line structure of a journal, CI's attachments.
 FRAGMENTS = (
-    "\x1b[31m", "\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;ZXZpbA==\x07",
-    "\x1bP1$r0m\x1b\\", "\x1b_apc\x1b\\", "\x1bc", "\x1b(0", "\x1b[", "\x1b", "\x9b31m", "\x9d0;title\x9c", "\x90dcs\x9c", "\x85",
-    "\x00", "\x07\x08\x0b\x0c\x0e\x1f\x7f", "\r", "\r\n", "\n", "\t", "\u2028", "\u2029",
-    "\u202eexe", "\u2066\u2069", "\u200e\u200f\u061c", "\u200b\u2060\ufeff", "\u00ad", "\U000e0041\U000e007f", "\ufff9",
-    "\ud800", "\udcff", "\udfff\ud83d", "\ufffe\uffff", "\ufdd0", "\U0001fffe", "\U0001d558\U0001f525", "e\u0301\u0337", "\uff21",
-    "]]>", "<![CDATA[", "<!--", "-->", "<?xml ?>", "&amp;&#0;&#x1b;&lol;", "<script>alert(1)</script>", "</style></title>",
-    '"><img src=x onerror=alert(1)>', "' onmouseover='x", "javascript:alert(1)", "<a href=http://evil>", "</testcase><testcase name='x'/>",
-    "{{ 7*7 }}", "{% raw %}", "{0.__class__}", "%s%n%(x)s", "[bold red]x[/]", "[link=http://evil]x[/link]", "[/]", ":fire:",
-    "[[ATTACHMENT|/etc/passwd]]", "::error::x", "\\", "\\n", "'", '"', "`", "  ", "*", "[!a]", "../../etc/passwd",
-)  # fmt: skip
+    "\x1b[31m",
+    "\x1b[2J\x1b[H",
+    "\x1b]0;title\x07",
+    "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\",
+    "\x1b]52;c;ZXZpbA==\x07",
+    "\x1bP1$r0m\x1b\\",
+    "\x1b_apc\x1b\\",
+    "\x1bc",
+    "\x1b(0",
+    "\x1b[",
+    "\x1b",
+    "\x9b31m",
+    "\x9d0;title\x9c",
+    "\x90dcs\x9c",
+    "\x85",
+    "\x00",
+    "\x07\x08\x0b\x0c\x0e\x1f\x7f",
+    "\r",
+    "\r\n",
+    "\n",
+    "\t",
+    "\u2028",
+    "\u2029",
+    "\u202eexe",
+    "\u2066\u2069",
+    "\u200e\u200f\u061c",
+    "\u200b\u2060\ufeff",
+    "\u00ad",
+    "\U000e0041\U000e007f",
+    "\ufff9",
+    "\ud800",
+    "\udcff",
+    "\udfff\ud83d",
+    "\ufffe\uffff",
+    "\ufdd0",
+    "\U0001fffe",
+    "\U0001d558\U0001f525",
+    "e\u0301\u0337",
+    "\uff21",
+    "]]>",
+    "<![CDATA[",
+    "<!--",
+    "-->",
+    "<?xml ?>",
+    "&amp;&#0;&#x1b;&lol;",
+    "<script>alert(1)</script>",
+    "</style></title>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='x",
+    "javascript:alert(1)",
+    "<a href=http://evil>",
+    "</testcase><testcase name='x'/>",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "{0.__class__}",
+    "%s%n%(x)s",
+    "[bold red]x[/]",
+    "[link=http://evil]x[/link]",
+    "[/]",
+    ":fire:",
+    "[[ATTACHMENT|/etc/passwd]]",
+    "::error::x",
+    "\\",
+    "\\n",
+    "'",
+    '"',
+    "`",
+    "  ",
+    "*",
+    "[!a]",
+    "../../etc/passwd",
+)
 EVERYTHING = "".join(FRAGMENTS)
 ATTACKS = int(os.environ.get("RIGPROOF_ATTACKS", "1"))
 FLOODS = {
@@ -60,7 +125,8 @@ FLOODS = {
 # Marks each hostile text, so that it is never empty and never a part of anything else by chance.
 MARK = "attack"
 
-# Nothing of this may reach a reader: control characters but the line end, marks of direction, letters that nobody sees.
+# Nothing of this may reach a reader: control characters but the line end, marks of direction,
+# letters that nobody sees.
 HARMFUL = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f]"
@@ -70,7 +136,9 @@ Change = Callable[[str, str], str]
 
 
 def twin(text: str) -> str:
-    """A harmless text of as many lines: what it does to a report, the hostile one must do too, and nothing else."""
+    """A harmless text of as many lines: what it does to a report, the hostile one must do too,
+    and nothing else.
+    """
     return "\n".join("plain" if line.strip() else "" for line in text.splitlines())
 
 
@@ -142,7 +210,8 @@ def _body() -> inspect.Type:
 
 
 def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
-    """The records with every text from outside put through `change`, which gets its place and the text.
+    """The records with every text from outside put through `change`, which gets its place and the
+    text.
 
     Raises msgspec.ValidationError for what no record can hold.
     """
@@ -153,7 +222,10 @@ def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
 
 
 def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> list[Body]:
-    """The records with the text in that place of each, or in every place that can hold it. What was equal stays equal: names still meet."""
+    """The records with the text in that place of each, or in every place that can hold it.
+
+    What was equal stays equal: names still meet.
+    """
 
     def change(where: str, old: str) -> str:
         return (
@@ -226,7 +298,9 @@ def _inventory() -> dict[str, Any]:
 
 
 def _born() -> MachineFacts:
-    """A machine that accepted another card, and had another driver and kernel; of the kernel a night before has told."""
+    """A machine that accepted another card, and had another driver and kernel; of the kernel a
+    night before has told.
+    """
     rules = (
         ChangeRule(
             of=("gpu",),
@@ -350,7 +424,8 @@ REFUSED = frozenset(
     if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
 )
 FREE = tuple(place for place in PLACES if place not in REFUSED)
-# A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.
+# A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than
+# its twin. It is attacked alone.
 _APART = REFUSED | {"run-started.plan.waivers[].component"}
 
 

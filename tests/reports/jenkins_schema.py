@@ -1,6 +1,7 @@
 """The rules of the JUnit schema of Jenkins' xunit plugin (junit-10.xsd), as a checker of our own.
 
-Testcase properties are not in that schema; Jenkins' junit plugin and others read them, and they are the one thing allowed beyond it.
+Testcase properties are not in that schema; Jenkins' junit plugin and others read them, and they are
+the one thing allowed beyond it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ def words(element: lxml_html.HtmlElement) -> str:
 
 
 def assert_inert(text: str, tags: Collection[str], attributes: Collection[str]) -> None:
-    """Nothing that text from outside could have become: only these elements and attributes, and in those only what our templates write."""
+    """Nothing that text from outside could have become: only these elements and attributes, and
+    in those only what our templates write.
+    """
     for element in page(text).iter():
         assert element.tag in tags
         assert set(element.attrib) <= set(attributes)

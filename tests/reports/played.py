@@ -1,4 +1,6 @@
-"""A run played at a terminal: the records that the view of a real one is shown, made for two or eight GPUs, then its closing block."""
+"""A run played at a terminal: the records that the view of a real one is shown, made for two or
+eight GPUs, then its closing block.
+"""
 
 from __future__ import annotations
 
@@ -45,15 +47,27 @@ def plan(gpus: int) -> Plan:
     """A check before, two under load, one after."""
     names = [f"gpu{number}" for number in range(gpus)]
     checks = (
-        replace(journals.check("gpu.present", journals.due("gpu_count", "machine", "count", None)), session="host-before"),
-        journals.check("link.copy", *(journals.due("copy_h2d", name, "GB/s", FLOOR) for name in names), seconds=40.0),
+        replace(
+            journals.check("gpu.present", journals.due("gpu_count", "machine", "count", None)),
+            session="host-before",
+        ),
+        journals.check(
+            "link.copy",
+            *(journals.due("copy_h2d", name, "GB/s", FLOOR) for name in names),
+            seconds=40.0,
+        ),
         journals.check(
             "together.burn",
             *(journals.due("burn_bf16_miscompares", name, "count", SOUND) for name in names),
             seconds=300.0,
         ),
-        replace(journals.check("kernel_log.during_run", journals.due("kernel_events", "system", "count", None)), session="host-after"),
-    )  # fmt: skip
+        replace(
+            journals.check(
+                "kernel_log.during_run", journals.due("kernel_events", "system", "count", None)
+            ),
+            session="host-after",
+        ),
+    )
     return replace(journals.plan(*checks), gpus=tuple(names))
 
 
@@ -110,7 +124,10 @@ def live(gpus: int) -> Iterator[Body]:
     for number in range(gpus):
         yield sample(number, board=gpus > 2)
     laps = (
-        f"gpu{n}: lap 3 of 60: 14 s of burn done; f64 at 61 TFLOP/s 48 right 0 wrong, bf16 at {640 + n} TFLOP/s 9 right 0 wrong"
+        (
+            f"gpu{n}: lap 3 of 60: 14 s of burn done; f64 at 61 TFLOP/s 48 right 0 wrong, bf16 "
+            f"at {640 + n} TFLOP/s 9 right 0 wrong"
+        )
         for n in range(gpus)
     )
     yield Note("; ".join(laps), progress=True)
@@ -143,7 +160,8 @@ def entry(body: Body) -> Entry:
 
 
 def play(gpus: int, hold_s: float = 0.0) -> None:
-    """The run at standard output: until the middle of the burn, then the burn, for `hold_s` at most or until NEXT comes, then the closing
+    """The run at standard output: until the middle of the burn, then the burn, for `hold_s` at most
+    or until NEXT comes, then the closing
     block.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [NEXT])

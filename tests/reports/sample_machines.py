@@ -1,4 +1,6 @@
-"""What the machines of the sample runs show of themselves: their GPUs as the self-test has them, and all that a real one has besides."""
+"""What the machines of the sample runs show of themselves: their GPUs as the self-test has them,
+and all that a real one has besides.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def _network(gpus: int) -> Iterator[NetworkLink]:
 
 
 def _places(seen: Inventory, cards: Sequence[NetworkLink], big: bool) -> dict[str, PciPlace]:
-    """Two GPUs and a network card on a switch where there are many; else each on a port of its own."""
+    """Two GPUs and a network card on a switch where there are many; else each
+    on a port of its own.
+    """
     found = {}
     for index, device in enumerate(seen.nvml.devices):
         address, node = str(device.pci_address), index // 4

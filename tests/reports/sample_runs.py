@@ -1,7 +1,9 @@
-"""Whole runs on disk to look at, in every report: one recorded, and made ones of machines that pass, fail, break off and cannot be judged.
+"""Whole runs on disk to look at, in every report: one recorded, and made ones of machines that
+pass, fail, break off and cannot be judged.
 
-The made ones have the real plan of a shipped machine file, an inventory with slots, serial numbers and network cards, figures about what
-was measured or published, telemetry at the watch's own rate, commands and tables. Nothing of them was measured, and they say so.
+The made ones have the real plan of a shipped machine file, an inventory with slots, serial numbers
+and network cards, figures about what was measured or published, telemetry at the watch's own rate,
+commands and tables. Nothing of them was measured, and they say so.
 """
 
 from __future__ import annotations
@@ -59,10 +61,12 @@ HEATS = ("compute", "burn", "together", "vram")
 
 @dataclass(frozen=True)
 class Made:
-    """A run to make: the machine file's name, what is wrong, and how it goes. `seconds` stretches its burn until it takes that long.
+    """A run to make: the machine file's name, what is wrong, and how it goes.
 
-    `breaks_in` is the check in which the machine restarts. `troubles` are the checks that end as errors, with the session's word;
-    `skips` measurements that could not be taken, with the reason.
+    `seconds` stretches its burn until it takes that long.
+
+    `breaks_in` is the check in which the machine restarts. `troubles` are the checks that end as
+    errors, with the session's word; `skips` measurements that could not be taken, with the reason.
     """
 
     machine: str
@@ -117,23 +121,39 @@ MADE = {
     "2x3090ti": Made(
         "2x3090ti-bridge",
         "two RTX 3090 Ti with a bridge, sound",
-        waivers=(Waiver(reason="a spare rule that is not needed", measurement="latency_host_device", component="gpu0", worst=9000.0),),
+        waivers=(
+            Waiver(
+                reason="a spare rule that is not needed",
+                measurement="latency_host_device",
+                component="gpu0",
+                worst=9000.0,
+            ),
+        ),
     ),
-    "8xh200-dead-link": Made("8xh200", "eight H200, one NVLink of gpu5 is dead", _dead_link, dead_links={"gpu5": (7,)}),
+    "8xh200-dead-link": Made(
+        "8xh200", "eight H200, one NVLink of gpu5 is dead", _dead_link, dead_links={"gpu5": (7,)}
+    ),
     "8xh200": Made("8xh200", "eight H200, sound"),
-    "reboot": Made("2x4090", "the machine restarts in the burn", breaks_in="together.burn", events=(("burn.gpu_burn[tensor]", XID),)),
+    "reboot": Made(
+        "2x4090",
+        "the machine restarts in the burn",
+        breaks_in="together.burn",
+        events=(("burn.gpu_burn[tensor]", XID),),
+    ),
     "unjudged": Made(
         "4090-7950x",
         "a load was ended by a signal, and what only root may read was not read",
         troubles={"cpu.stress_ng": "stress-ng was ended by signal 9: Killed"},
         skips={"gpu_power": "NVML refuses the power reading: update the driver"},
     ),
-}  # fmt: skip
+}
 NAMES = ("h200", *MADE)
 
 
 def write(name: str, folder: Path) -> Path:
-    """Put the run of that name into a folder that is not there yet, as the harness would have left it, without its reports."""
+    """Put the run of that name into a folder that is not there yet, as the harness would have
+    left it, without its reports.
+    """
     if name == "h200":
         shutil.copytree(RECORDED, folder)
         packed = folder / f"{reader.GPU_TELEMETRY}.gz"
@@ -162,7 +182,10 @@ def put(made: Made, folder: Path) -> Path:
     heated = list(_heated(story))
     ended = story[-1][0]
     if made.breaks_in:
-        detail = "the machine was restarted before it came to its end; together.burn was running; gpu0: 83 degC, 447 W"
+        detail = (
+            "the machine was restarted before it came to its end; together.burn was running; "
+            "gpu0: 83 degC, 447 W"
+        )
         closed = RunClosed(
             made.breaks_in, True, {"gpu0 temperature_c": 83.0, "gpu0 power_w": 447.0}, detail
         )
@@ -235,7 +258,9 @@ def _story(
         "station": "docker",
         "image": "rigproof:cuda12.8-torch2.10",
         "image_id": "sha256:0d1f9a7d",
-        "selftest": "2026-11-19T04:00:00Z (short): 61 of 61 faults caught, 0 false alarms in 400 clean runs",
+        "selftest": (
+            "2026-11-19T04:00:00Z (short): 61 of 61 faults caught, 0 false alarms in 400 clean runs"
+        ),
         "synthetic": "made for looking at reports: nothing in it was measured",
     }
     now = 0.0

@@ -1,4 +1,8 @@
-"""The telemetry of GPUs that were never here: they warm up under load, reach their power limit, and cool down. A made-up model."""
+"""The telemetry of GPUs that were never here: they warm up under load, reach their power limit, and
+cool down.
+
+A made-up model.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,9 @@ _COUNTED = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU: its power limit in W, its clocks in MHz, where it settles under load in degrees Celsius, and from where heat slows it."""
+    """One GPU: its power limit in W, its clocks in MHz, where it settles under load in degrees
+    Celsius, and from where heat slows it.
+    """
 
     name: str
     limit_w: float
@@ -44,7 +50,9 @@ class Card:
 def looks(
     card: Card, busy: Sequence[tuple[float, float]], seconds: float, phase: float = 0.0
 ) -> Iterator[tuple[float, Sample]]:
-    """Samples at the watch's own rate, as (seconds after the start, sample); after the first hour spans of ten seconds with extremes."""
+    """Samples at the watch's own rate, as (seconds after the start, sample); after the first
+    hour spans of ten seconds with extremes.
+    """
     degrees, idle_c = 33.0 + 2 * math.sin(phase), 33.0 + 2 * math.sin(phase)
     now, place = 0.0, 0
     while now < seconds:

@@ -1,4 +1,6 @@
-"""Runs to render: a small one with every kind of outcome, one that passes, and one whose every text is hostile."""
+"""Runs to render: a small one with every kind of outcome, one that passes, and one whose every
+text is hostile.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,9 @@ def mixed_plan() -> Plan:
 
 
 def mixed_bodies() -> list[Body]:
-    """What a run of that plan journalled: a fail, a waived skip, a warning, an error, a check that never ran, and an Xid."""
+    """What a run of that plan journalled: a fail, a waived skip, a warning, an error, a check
+    that never ran, and an Xid.
+    """
     made = mixed_plan()
     ids = tuple(check.id for check in made.checks)
     return [

@@ -1,4 +1,6 @@
-"""Runs the terminal of a run in a pseudo terminal, and gives what somebody who sits there sees: the screen, as an emulator draws it."""
+"""Runs the terminal of a run in a pseudo terminal, and gives what somebody who sits there sees:
+the screen, as an emulator draws it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ class Seat:
     def until(
         self, condition: Callable[[list[str]], object], what: str, seconds: float = 60.0
     ) -> list[str]:
-        """Look until the screen is so; its lines. The bound is for a machine that is busy with other things."""
+        """Look until the screen is so; its lines.
+
+        The bound is for a machine that is busy with other things.
+        """
         end = time.monotonic() + seconds
         while not condition(self.shown()):
             assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s:\n{self.picture()}"

@@ -159,7 +159,9 @@ def entries(found: Catalogue) -> list[Advice]:
 
 @functools.cache
 def event_kinds() -> set[str]:
-    """Every kind of event that the product's code makes, found in its source, and in the table of kernel messages."""
+    """Every kind of event that the product's code makes, found in its source, and in the table
+    of kernel messages.
+    """
     found = {entry["kind"] for entry in table("kernel")["message"]}
     package = Path(acceptance.__file__).parent
     for path in package.rglob("*.py"):
@@ -184,7 +186,8 @@ def event_kinds() -> set[str]:
                 "_Said",
             ):
                 continue
-            # The kind is the first text among the arguments that is no pattern: `Event(KIND, ...)`, `_event(line, KIND, ...)`.
+            # The kind is the first text among the arguments that is no pattern: `Event(KIND, ...)`,
+            # `_event(line, KIND, ...)`.
             for argument in call.args[:2]:
                 value = (
                     names.get(argument.id)
@@ -247,9 +250,31 @@ def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
 def test_what_is_next_is_a_command_line(file: Path) -> None:
     known = {
-        "cat", "dpkg", "free", "grep", "head", "ip", "ls", "lsblk", "lscpu", "lspci", "nvidia-smi", "ps", "ras-mc-ctl", "smartctl", "sudo",
-        "tail", "uname", "watch", "xargs", "dmesg", "dmidecode", "journalctl", "apt", "rigproof",
-    }  # fmt: skip
+        "cat",
+        "dpkg",
+        "free",
+        "grep",
+        "head",
+        "ip",
+        "ls",
+        "lsblk",
+        "lscpu",
+        "lspci",
+        "nvidia-smi",
+        "ps",
+        "ras-mc-ctl",
+        "smartctl",
+        "sudo",
+        "tail",
+        "uname",
+        "watch",
+        "xargs",
+        "dmesg",
+        "dmidecode",
+        "journalctl",
+        "apt",
+        "rigproof",
+    }
     for one in entries(advice.read(file)):
         for command in (one.next, one.next_anywhere):
             if command is None:

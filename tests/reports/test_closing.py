@@ -28,7 +28,10 @@ def test_eight_gpus_with_the_same_trouble_are_one_line() -> None:
     assert found == [
         (
             ("link.copy",),
-            "copy_h2d on gpu0 to gpu7: measured 12 .. 15.5 GB/s, limit >= 20 GB/s; basis: half the link",
+            (
+                "copy_h2d on gpu0 to gpu7: measured 12 .. 15.5 GB/s, limit >= 20 GB/s; basis: "
+                "half the link"
+            ),
         )
     ]
 

@@ -13,9 +13,28 @@ from acceptance.core.language import Language
 from acceptance.reports import comparison_page
 
 ALLOWED = {
-    "body", "div", "h1", "h2", "head", "header", "html", "li", "main", "meta", "p", "section", "style", "table", "tbody", "td", "th",
-    "thead", "title", "tr", "ul",
-}  # fmt: skip
+    "body",
+    "div",
+    "h1",
+    "h2",
+    "head",
+    "header",
+    "html",
+    "li",
+    "main",
+    "meta",
+    "p",
+    "section",
+    "style",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "ul",
+}
 ATTRIBUTES = {
     "lang",
     "charset",

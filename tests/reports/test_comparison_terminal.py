@@ -40,9 +40,9 @@ def test_runs_first_then_what_is_worse_then_the_rest_and_one_closing_line() -> N
     assert any(line.startswith("noise of copy_h2d: recorded H200 runs") for line in shown)
     place = shown.index("What the runs do not have in common")
     assert shown[place + 1 : place + 4] == ["A B", "kernel 6.1 6.2", "gpu0 vbios 96 -"]
-    assert (
-        shown[-2]
-        == "other measurements: 1 within the noise, 1 not due in all runs, 1 not compared (--all shows them)"
+    assert shown[-2] == (
+        "other measurements: 1 within the noise, 1 not due in all runs, 1 not compared "
+        "(--all shows them)"
     )
     assert (
         shown[-1] == "WORSE than A: measurements: 2 worse, 1 better, 1 changed; outcomes: 2 worse"
@@ -70,7 +70,11 @@ def test_parts_that_moved_or_are_others_are_told_before_any_figure() -> None:
 
 def test_another_machine_is_told_first() -> None:
     shown = lines(compared_samples.hostile("plain"))
-    told = "B: another machine than A: parts are compared by name where they have no serial number in common"
+    told = (
+        "B: another machine than A: parts are compared by name where they have no serial "
+        "number "
+        "in common"
+    )
     assert shown[2] == told
 
 

@@ -1,4 +1,6 @@
-"""What changed, in another language: of every sentence that the judge forms nothing is left in English but names, numbers and a basis."""
+"""What changed, in another language: of every sentence that the judge forms nothing is left in
+English but names, numbers and a basis.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,10 @@ def test_nothing_of_a_changed_machine_is_left_in_english() -> None:
 
 
 def test_a_fact_by_its_name_and_its_component_by_its_own() -> None:
-    text = "RAM of memory: 4 GiB when the baseline was recorded (2026-01-01), 2 GiB now; basis: a module of it is gone"
+    text = (
+        "RAM of memory: 4 GiB when the baseline was recorded (2026-01-01), 2 GiB now; basis: a "
+        "module of it is gone"
+    )
     assert drift_words.translate(text, CHINESE) == (
         "memory 的 内存容量：记录基线时（2026-01-01）是 4 GiB，现在是 2 GiB；依据：a module of it is gone"  # noqa: RUF001
     )

@@ -1,4 +1,6 @@
-"""The journal with hostile text in it, and in reports what stands around its records: times, names of segments and logs, JSON."""
+"""The journal with hostile text in it, and in reports what stands around its records: times,
+names of segments and logs, JSON.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_a_journal_gives_back_what_was_written_one_line_a_record(
 
 
 def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
-    """The kernel takes any byte in the name of a network link, and Python hands it on as half of a pair."""
+    """The kernel takes any byte in the name of a network link, and Python hands
+    it on as half of a pair.
+    """
     path = runs.write_segment(
         tmp_path / "journal.jsonl",
         hostile.attack("eth\udcff"),

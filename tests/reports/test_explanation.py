@@ -183,7 +183,10 @@ def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
 
 def test_a_plan_that_carries_advice_is_still_read() -> None:
     """Journals of earlier versions have it; today it is found when reports are made."""
-    old = b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o","advice":"likely: A. Next: B"}'
+    old = (
+        b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o","advice":"likely: '
+        b'A. Next: B"}'
+    )
     assert msgspec.json.decode(old, type=Due) == Due("m", "c", "W", None, "o")
 
 
@@ -191,7 +194,11 @@ def test_a_plan_that_carries_advice_is_still_read() -> None:
 
 
 def test_the_line_itself_is_chinese_but_for_names_numbers_and_basis() -> None:
-    text = "copy_h2d on gpu0: measured 3 GB/s (a, limit note), limit >= 10 GB/s; basis: half of the peak; measured"
+    text = (
+        "copy_h2d on gpu0: measured 3 GB/s (a, limit note), limit >= 10 GB/s; basis: half of "
+        "the "
+        "peak; measured"
+    )
     shown = headline(fault(text=text), CHINESE)
     assert (
         shown

@@ -105,8 +105,12 @@ def test_the_latest_figure_is_that_of_the_running_check() -> None:
 
 
 def test_a_burn_tells_how_far_it_is_and_its_rate() -> None:
-    note = Note("gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong, bf16 at 1.1e+03 TFLOP/s; "
-                "gpu1: lap 2 of 60: f64 4 right 0 wrong; gpu7: lap 1 of 60: x", progress=True)  # fmt: skip
+    note = Note(
+        "gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong, bf16 at "
+        "1.1e+03 TFLOP/s; "
+        "gpu1: lap 2 of 60: f64 4 right 0 wrong; gpu7: lap 1 of 60: x",
+        progress=True,
+    )
     one, two = gauges(note).gauges()
     assert (one.lap, one.figure) == ((3, 60), "1.1e+03 TFLOP/s bf16")
     assert (two.lap, two.figure) == ((2, 60), None)

@@ -7,8 +7,16 @@ from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs, glyphs_for, plain_
 
 @each(
     "encoding, drawn",
-    [("utf-8", UNICODE), ("UTF-8", UNICODE), ("utf-16", UNICODE), ("ascii", ASCII), ("latin-1", ASCII), ("gb18030", ASCII), ("", ASCII)],
-)  # fmt: skip
+    [
+        ("utf-8", UNICODE),
+        ("UTF-8", UNICODE),
+        ("utf-16", UNICODE),
+        ("ascii", ASCII),
+        ("latin-1", ASCII),
+        ("gb18030", ASCII),
+        ("", ASCII),
+    ],
+)
 def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Glyphs) -> None:
     assert glyphs_for(encoding) is drawn
 

@@ -38,7 +38,8 @@ def test_a_line_a_minute_with_the_figures_of_a_few_gpus() -> None:
 def test_many_gpus_are_summed_up() -> None:
     line = Log(8).after(EVERY_S) or ""
     assert line.endswith(
-        "8 GPUs; errors: 1 (gpu1); hottest gpu1 86 C; slowest gpu1 1410 MHz; too hot: gpu1, gpu3; 5548 W in all"
+        "8 GPUs; errors: 1 (gpu1); hottest gpu1 86 C; slowest gpu1 1410 MHz; too hot: gpu1, "
+        "gpu3; 5548 W in all"
     )
 
 

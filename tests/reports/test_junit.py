@@ -172,17 +172,20 @@ def test_every_planned_check_has_one_testcase(
         (b"<testsuites>text</testsuites>", "text in testsuites"),
         (b"<testsuites><b/></testsuites>", "b is no element"),
         (
-            b'<testsuites><testsuite name="a" tests="2" failures="0" errors="0" skipped="0" time="0"><testcase name="b"/></testsuite>'
+            b'<testsuites><testsuite name="a" tests="2" failures="0" errors="0" skipped="0" '
+            b'time="0"><testcase name="b"/></testsuite>'
             b"</testsuites>",
             "the suite counts",
         ),
         (
-            b'<testsuites><testsuite name="a" tests="2" failures="0" errors="0" skipped="0" time="0"><testcase name="b"/>'
+            b'<testsuites><testsuite name="a" tests="2" failures="0" errors="0" skipped="0" '
+            b'time="0"><testcase name="b"/>'
             b'<testcase name="b"/></testsuite></testsuites>',
             "the name b stands twice",
         ),
         (
-            b'<testsuites><testsuite name="a" tests="1" failures="1" errors="1" skipped="0" time="0"><testcase name="b"><failure/>'
+            b'<testsuites><testsuite name="a" tests="1" failures="1" errors="1" skipped="0" '
+            b'time="0"><testcase name="b"><failure/>'
             b"<error/></testcase></testsuite></testsuites>",
             "two results",
         ),

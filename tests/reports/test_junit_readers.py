@@ -1,4 +1,6 @@
-"""junit.xml within the limits of its readers, and what each of them gets to show. docs/ci/README.md says where the limits are from."""
+"""junit.xml within the limits of its readers, and what each of them gets to show.
+docs/ci/README.md says where the limits are from.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def beyond(limit: Limit) -> float:
 
 @pytest.fixture(scope="module")
 def everything_fails() -> bytes:
-    """Eight H200s on which nothing meets its limit, each check with 30 programs and notes of many lines."""
+    """Eight H200s on which nothing meets its limit, each check with 30 programs
+    and notes of many lines.
+    """
     machine = journals_made.named("8xh200")
     limits = {
         (c.id, due.measurement, due.component): due.limit
@@ -158,7 +162,9 @@ def mixed() -> list[etree._Element]:
 def test_gitlab_shows_the_subject_as_suite_and_the_teaching_as_output(
     mixed: list[etree._Element],
 ) -> None:
-    """It takes classname, name, the content of the result (never its message), and of a failure the first attachment."""
+    """It takes classname, name, the content of the result (never its message), and of a failure
+    the first attachment.
+    """
     shown = {(case.get("classname"), case.get("name")) for case in mixed}
     assert len(shown) == len(mixed)
     assert ("rigproof.gpu", "gpu.present") in shown
@@ -173,7 +179,9 @@ def test_gitlab_shows_the_subject_as_suite_and_the_teaching_as_output(
 def test_github_actions_show_one_group_a_subject_and_one_line_as_message(
     mixed: list[etree._Element],
 ) -> None:
-    """They group by classname or by suite; the message is the annotation's text, the content its details."""
+    """They group by classname or by suite; the message is the annotation's
+    text, the content its details.
+    """
     for case in mixed:
         assert case.get("classname") != case.getparent().get("name"), (
             "one that is the suite's own would lose its group"

@@ -78,7 +78,9 @@ def test_a_file_for_every_language_and_none_besides() -> None:
 
 
 def literals_of(path: Path) -> Iterator[str]:
-    """The sentences that a module gives to a Language: `language("...")`, `self._language("...")`, `_("...")`."""
+    """The sentences that a module gives to a Language: `language("...")`,
+    `self._language("...")`, `_("...")`.
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call) or not node.args:
             continue
@@ -111,7 +113,9 @@ def literals_in(path: Path) -> Iterator[str]:
 
 
 def tables_in(path: Path) -> Iterator[str]:
-    """Sentences that a module keeps in a constant whose name says so: `_WORDS = {...}` holds what is given to a Language later."""
+    """Sentences that a module keeps in a constant whose name says so: `_WORDS = {...}` holds
+    what is given to a Language later.
+    """
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         targets = (
             node.targets
@@ -174,7 +178,8 @@ def test_no_sentence_is_left_over() -> None:
     unused = sorted(set(CHINESE.words) - said() - anywhere)
     listed = "\n".join(unused)
     assert not unused, (
-        f"nobody says these any more; take them out of [words] of fixtures/causes/zh-CN.toml:\n{listed}"
+        "nobody says these any more; take them out of [words] of "
+        f"fixtures/causes/zh-CN.toml:\n{listed}"
     )
 
 

@@ -1,4 +1,6 @@
-"""What somebody at a terminal sees, drawn by an emulator: windows large and small, colours, locales, a window that changes, Ctrl-C."""
+"""What somebody at a terminal sees, drawn by an emulator: windows large and small, colours,
+locales, a window that changes, Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def in_the_burn(lines: list[str]) -> bool:
 
 
 def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
-    """The end: the cursor is back, nothing of the view is left, the verdict is the last line and stands by itself."""
+    """The end: the cursor is back, nothing of the view is left, the verdict is the last line and
+    stands by itself.
+    """
     if holds:
         found.go_on()
     lines, code = found.ended()

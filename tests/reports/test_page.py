@@ -20,14 +20,78 @@ from acceptance.journal.segment import JournalError
 from acceptance.reports.page import render
 
 ALLOWED = {
-    "a", "article", "body", "br", "caption", "code", "dd", "desc", "div", "dl", "dt", "figcaption", "figure", "h1", "h2", "h3", "h4",
-    "head", "header", "html", "li", "main", "meta", "nav", "ol", "p", "path", "rect", "section", "span", "strong", "style", "svg",
-    "table", "tbody", "td", "text", "th", "thead", "title", "tr", "tspan", "ul",
-}  # fmt: skip
+    "a",
+    "article",
+    "body",
+    "br",
+    "caption",
+    "code",
+    "dd",
+    "desc",
+    "div",
+    "dl",
+    "dt",
+    "figcaption",
+    "figure",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "head",
+    "header",
+    "html",
+    "li",
+    "main",
+    "meta",
+    "nav",
+    "ol",
+    "p",
+    "path",
+    "rect",
+    "section",
+    "span",
+    "strong",
+    "style",
+    "svg",
+    "table",
+    "tbody",
+    "td",
+    "text",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "tspan",
+    "ul",
+}
 ATTRIBUTES = {
-    "lang", "charset", "name", "content", "http-equiv", "class", "id", "href", "scope", "rowspan", "colspan", "role", "aria-label",
-    "aria-labelledby", "aria-hidden", "tabindex", "style", "viewbox", "preserveaspectratio", "d", "x", "y", "dx", "rx", "width", "height",
-}  # fmt: skip
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "http-equiv",
+    "class",
+    "id",
+    "href",
+    "scope",
+    "rowspan",
+    "colspan",
+    "role",
+    "aria-label",
+    "aria-labelledby",
+    "aria-hidden",
+    "tabindex",
+    "style",
+    "viewbox",
+    "preserveaspectratio",
+    "d",
+    "x",
+    "y",
+    "dx",
+    "rx",
+    "width",
+    "height",
+}
 
 
 def assert_inert(text: str) -> None:
@@ -91,8 +155,16 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
     ):
         assert expected in header
     assert [section.get("aria-labelledby") for section in tree.iterfind(".//main/section")] == [
-        "failed", "unjudged", "warned", "waived", "machine", "measurements", "events", "untold", "provenance",
-    ]  # fmt: skip
+        "failed",
+        "unjudged",
+        "warned",
+        "waived",
+        "machine",
+        "measurements",
+        "events",
+        "untold",
+        "provenance",
+    ]
     cards = " ".join(words(card) for card in tree.find_class("card"))
     for finding in verdict.of_kind("error", "skip", "waived"):
         assert " ".join(finding.text.split()) in cards
@@ -217,7 +289,8 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
         "disk nvme0n1 model not shown, 1000 GB, nvme",
         "network eth0 up, 10000 Mbit/s, mlx5",
         "network eth1 down, no driver",
-        "gpu0 · NVIDIA H200 PCI address 0000:01:00.0 kernel driver none memory 141 GiB power limit 700 W ECC on "
+        "gpu0 · NVIDIA H200 PCI address 0000:01:00.0 kernel driver none memory 141 GiB power "
+        "limit 700 W ECC on "
         "NVLink 1 of 2 active serial number 77 UUID GPU-1 VBIOS 96.00",
         "NVML 1 · model not told NVML says: GPU is lost",
         "BIOS 1",

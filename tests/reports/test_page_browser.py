@@ -1,4 +1,5 @@
-"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but what scrolls, nothing that acts.
+"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but
+what scrolls, nothing that acts.
 
 Needs Chromium: `apt-get install chromium`, then `pytest -m browser`.
 """
@@ -28,7 +29,8 @@ from acceptance.run import outputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
-# The page itself may run no script: another one looks at it from outside, in a frame as wide as a screen.
+# The page itself may run no script: another one looks at it from outside, in a frame as wide as a
+# screen.
 PROBE = """<!doctype html><meta charset="utf-8"><iframe src="report.html" style="width:{width}px;height:800px;border:0"></iframe><pre></pre>
 <script>
 document.querySelector("iframe").onload = event => {{
@@ -42,7 +44,7 @@ document.querySelector("iframe").onload = event => {{
     verdict: page.querySelector("h1").textContent, title: page.title,
   }});
 }};
-</script>"""
+</script>"""  # noqa: E501
 
 
 def browser() -> str:
@@ -59,7 +61,9 @@ def browser() -> str:
 
 
 def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
-    """What a browser makes of the folder's page on a screen of that width, and all that it says on its console."""
+    """What a browser makes of the folder's page on a screen of that width, and all that it says
+    on its console.
+    """
     (folder / "probe.html").write_text(PROBE.format(width=width))
     argv = [
         browser(),

@@ -16,13 +16,49 @@ from acceptance.history.trend import TrendPoint, TrendReport, TrendSeries
 from acceptance.reports.page import nights, trends
 
 ALLOWED = {
-    "body", "div", "figcaption", "figure", "h1", "h2", "head", "header", "html", "main", "meta", "p", "path", "section", "span", "style",
-    "svg", "table", "tbody", "td", "th", "thead", "title", "tr",
-}  # fmt: skip
+    "body",
+    "div",
+    "figcaption",
+    "figure",
+    "h1",
+    "h2",
+    "head",
+    "header",
+    "html",
+    "main",
+    "meta",
+    "p",
+    "path",
+    "section",
+    "span",
+    "style",
+    "svg",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "title",
+    "tr",
+}
 ATTRIBUTES = {
-    "lang", "charset", "name", "content", "http-equiv", "class", "scope", "role", "aria-label", "aria-labelledby", "aria-hidden", "id",
-    "tabindex", "viewbox", "preserveaspectratio", "d",
-}  # fmt: skip
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "http-equiv",
+    "class",
+    "scope",
+    "role",
+    "aria-label",
+    "aria-labelledby",
+    "aria-hidden",
+    "id",
+    "tabindex",
+    "viewbox",
+    "preserveaspectratio",
+    "d",
+}
 PLACES = {f"run-{number}": number for number in range(trend_reports.NIGHTS)}
 
 

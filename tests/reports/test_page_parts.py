@@ -1,4 +1,6 @@
-"""The parts of the page that are reckoned before anything is drawn: matrices, bars, peaks, the picture of the machine, the story."""
+"""The parts of the page that are reckoned before anything is drawn: matrices, bars, peaks, the
+picture of the machine, the story.
+"""
 
 from __future__ import annotations
 

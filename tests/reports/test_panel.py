@@ -33,8 +33,14 @@ def drawn(
 def test_a_gpu_is_a_line() -> None:
     assert drawn(2, 110) == [
         "GPU     power   temp     clock  errors  held back by    latest figure         burn",
-        "gpu0    448 W  64 \u00b0C  2520 MHz       0  power limit     640 TFLOP/s bf16      turn 3 of 60",
-        "gpu1    448 W  86 \u00b0C  1800 MHz       1  too hot         641 TFLOP/s bf16      turn 3 of 60",
+        (
+            "gpu0    448 W  64 \u00b0C  2520 MHz       0  power limit     640 TFLOP/s bf16      "
+            "turn 3 of 60"
+        ),
+        (
+            "gpu1    448 W  86 \u00b0C  1800 MHz       1  too hot         641 TFLOP/s bf16      "
+            "turn 3 of 60"
+        ),
     ]
 
 

@@ -1,8 +1,9 @@
 """Every report, with hostile text in every place of a run that text from outside can stand in.
 
-What a report may do to its reader is held against a twin: the same run with harmless text of as many lines in the same place. The
-same elements, the same attributes, as many lines; and no character that steers a terminal or hides from the eye.
-RIGPROOF_ATTACKS=N in the environment tries N times as many texts.
+What a report may do to its reader is held against a twin: the same run with harmless text of as
+many lines in the same place. The same elements, the same attributes, as many lines; and no
+character that steers a terminal or hides from the eye. RIGPROOF_ATTACKS=N in the environment tries
+N times as many texts.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
 
 
 def elements(root: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    """A tree's elements in order, each with those of its attributes that hold no text from outside."""
+    """A tree's elements in order, each with those of its attributes that hold
+    no text from outside.
+    """
     for element in root.iter():
         kept = ("class", "scope", "role", "tabindex", "type", "rowspan")
         yield (
@@ -136,7 +139,9 @@ def assert_calm_screen(text: str, twin: str) -> None:
 
 
 def assert_kept(data: bytes, twin: bytes) -> None:
-    """verdict.json: JSON in UTF-8 of the same shape, with nothing in it that a screen would obey."""
+    """verdict.json: JSON in UTF-8 of the same shape, with nothing in it that a
+    screen would obey.
+    """
 
     def shape(value: object) -> object:
         if isinstance(value, dict):
@@ -241,8 +246,9 @@ def test_what_a_reader_can_see_survives() -> None:
     }
 
 
-# Our own colours and those of the bar (rich keeps a style in the depth of the terminal it first drew it for), and what the moving line
-# needs: the cursor hidden, up, shown, a line wiped, a carriage return.
+# Our own colours and those of the bar (rich keeps a style in the depth of the terminal it first
+# drew it for), and what the moving line needs: the cursor hidden, up, shown, a line wiped, a
+# carriage return.
 OWN = re.compile(
     r"\x1b\[(0|1|2|3[0-79]|9[0-7]|1;3[0-79]|38;5;\d+|38;2;\d+;\d+;\d+)m|\x1b\[\?25[lh]|\x1b\[1A|\x1b\[2K|\r",
 )

@@ -1,4 +1,6 @@
-"""What the command line prints beside its reports, with hostile text in what it was given: errors, JSON, names of files, the locale."""
+"""What the command line prints beside its reports, with hostile text in what it was given:
+errors, JSON, names of files, the locale.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,11 @@ def test_a_mistake_in_the_call_is_quoted_harmlessly(arguments: list[str], call: 
 @pytest.mark.parametrize("tool", READERS)
 def test_what_is_read_is_told_harmlessly(tool: str, call: Call, tmp_path: Path) -> None:
     known = {
-        "kernel-log": "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, {} has fallen off the bus."
+        "kernel-log": (
+            "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, {} has "
+            "fallen off "
+            "the bus."
+        )
     }
     for text in (
         WHOLE,

@@ -81,9 +81,8 @@ def test_violations_first_the_verdict_last() -> None:
     assert "stale waiver, not needed in this run: bandwidth on memory: never needed" in lines
     assert "recorded without a limit: gemm (`rigproof plan` says why)" in lines
     assert lines[-2] == "/runs/run-1/report.html"
-    assert (
-        lines[-1]
-        == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+    assert lines[-1] == (
+        "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
     )
 
 
@@ -169,9 +168,9 @@ def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
     message = "gpu_count on machine: measured 0, limit = 1; basis: declared\nanother"
     measured = Measured(name, "gpu_count", "machine", "count", 0.0, note=samples.LOOKED)
     line = told(CheckStarted(name), measured, CheckEnded(name, "fail", message, 0.1))
-    assert (
-        line
-        == "fail   gpu.present                    0.1 s  gpu_count on machine: measured 0, limit = 1; basis: declared\n"
+    assert line == (
+        "fail   gpu.present                    0.1 s  gpu_count on machine: measured 0, "
+        "limit = 1; basis: declared\n"
     )
 
 
@@ -248,9 +247,8 @@ def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
     assert "    next: lspci -D -nn -d 10de:" in plain
     words = set("\n".join(shown(verdict)[:-2]).split())
     closing = plain[plain.rindex("FAIL:") :].split()
-    assert (
-        " ".join(closing)
-        == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+    assert " ".join(closing) == (
+        "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
     )
     if width >= 52:
         assert words <= set(plain.split())

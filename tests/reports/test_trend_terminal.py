@@ -54,7 +54,8 @@ def test_one_that_was_named_tells_where_another_era_begins() -> None:
     assert "Nights of what was named" in shown
     assert not any("changed" in line for line in shown)
     assert shown[-1] == (
-        "copy_d2h gpu0: another era from run-12 on: driver: 580.1 -> 590.2; time of burn: 20 s -> 30 s"
+        "copy_d2h gpu0: another era from run-12 on: driver: 580.1 -> 590.2; time of burn: 20 "
+        "s -> 30 s"
     )
 
 

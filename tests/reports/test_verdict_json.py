@@ -30,9 +30,22 @@ READER = jsonschema.Draft202012Validator(SCHEMA)
 Content = dict[str, Any]
 
 KEYS = [
-    "schema", "verdict", "exit_code", "run_id", "violations", "unjudged", "warnings", "waivers", "stale_waivers", "notes", "checks",
-    "provenance", "scope", "profile", "inventory_declared",
-]  # fmt: skip
+    "schema",
+    "verdict",
+    "exit_code",
+    "run_id",
+    "violations",
+    "unjudged",
+    "warnings",
+    "waivers",
+    "stale_waivers",
+    "notes",
+    "checks",
+    "provenance",
+    "scope",
+    "profile",
+    "inventory_declared",
+]
 TAUGHT = {"symptom", "causes", "next", "shows", "vendor"}
 CHECK = ["id", "title", "session", "outcome", "seconds", "measurements"]
 
@@ -230,18 +243,42 @@ WRONG: list[tuple[str, str, Callable[[Content], object]]] = [
     ("FAIL", "a failing run without a violation", put("violations", [])),
     ("FAIL", "checks, and not what they cover", without("scope")),
     ("PASS", "a pass without a check", put("checks", [])),
-    ("PASS", "a pass with a reason against it", put("unjudged", [{"check": "run", "text": "died"}])),
+    (
+        "PASS",
+        "a pass with a reason against it",
+        put("unjudged", [{"check": "run", "text": "died"}]),
+    ),
     ("unreadable", "unjudged for no reason", put("unjudged", [])),
     ("unreadable", "a list that is null", put("notes", None)),
-    ("FAIL", "a finding with a key of its own", lambda content: content["violations"][0].update(more=1)),
+    (
+        "FAIL",
+        "a finding with a key of its own",
+        lambda content: content["violations"][0].update(more=1),
+    ),
     ("FAIL", "a finding without its text", lambda content: content["violations"][0].pop("text")),
     ("FAIL", "causes that are none", lambda content: content["violations"][0].update(causes=[])),
-    ("FAIL", "a value that is null", lambda content: content["checks"][0]["measurements"][0].update(value=None)),
-    ("FAIL", "a value that is text", lambda content: content["checks"][0]["measurements"][0].update(value="1")),
-    ("FAIL", "a limit without a bound", lambda content: content["checks"][2]["measurements"][0]["limit"].pop("low")),
-    ("FAIL", "an outcome that is none", lambda content: content["checks"][0].update(outcome="passed")),
+    (
+        "FAIL",
+        "a value that is null",
+        lambda content: content["checks"][0]["measurements"][0].update(value=None),
+    ),
+    (
+        "FAIL",
+        "a value that is text",
+        lambda content: content["checks"][0]["measurements"][0].update(value="1"),
+    ),
+    (
+        "FAIL",
+        "a limit without a bound",
+        lambda content: content["checks"][2]["measurements"][0]["limit"].pop("low"),
+    ),
+    (
+        "FAIL",
+        "an outcome that is none",
+        lambda content: content["checks"][0].update(outcome="passed"),
+    ),
     ("FAIL", "less than no time", lambda content: content["checks"][0].update(seconds=-1)),
-]  # fmt: skip
+]
 
 
 @each("which, change", [(which, change) for which, _, change in WRONG])

@@ -1,4 +1,6 @@
-"""Trend reports to render: a machine with a slow card, another driver since some night, and one in which every text is hostile."""
+"""Trend reports to render: a machine with a slow card, another driver since some night, and one
+in which every text is hostile.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def course(
 
 
 def machine(others: tuple[str, ...] = ()) -> TrendReport:
-    """Four courses: one that fell in the last week, one that did not move, one in two eras, one with a single night."""
+    """Four courses: one that fell in the last week, one that did not move, one in two eras, one
+    with a single night.
+    """
     usual = {n: 50.0 + 0.1 * (n % 3) for n in range(NIGHTS) if n != 5}
     fallen = {n: value - (4.0 if n >= 17 else 0.0) for n, value in usual.items()}
     made = [

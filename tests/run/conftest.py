@@ -1,4 +1,6 @@
-"""Runs whose commit and digest are asked for once, whose records need not outlive a power cut, and that are looked at often."""
+"""Runs whose commit and digest are asked for once, whose records need not outlive a power cut,
+and that are looked at often.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def provenance_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting for the disk is most of the time of some, and no test can see it: `make test-all` waits."""
+    """Waiting for the disk is most of the time of some, and no test can see it:
+    `make test-all` waits.
+    """
     if not thoroughness.ALL:
         monkeypatch.setattr(os, "fsync", lambda _file: None)
 

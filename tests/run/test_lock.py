@@ -50,7 +50,10 @@ def holder(root: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_one_run_at_a_time(root: Path, holder: subprocess.Popen[bytes]) -> None:
-    told = rf"another rigproof run has this machine \(process {holder.pid}, writing to /runs/of another\): .* wait for it"
+    told = (
+        rf"another rigproof run has this machine \(process {holder.pid}, writing to /runs/of "
+        r"another\): .* wait for it"
+    )
     for _ in range(2):
         with pytest.raises(MachineBusy, match=told), MachineLock(root):
             pass

@@ -174,7 +174,8 @@ def test_the_limits_of_the_gpus_are_in_the_plan(
     assert link.limit is not None
     assert (link.limit.low, link.origin) == (16, "derived from card and slot")
     own = prepare(
-        'gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = 8\nbasis = "riser"\n'
+        'gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = '
+        '8\nbasis = "riser"\n'
     )
     (link,) = [
         one for check in own.plan.checks for one in check.due if one.measurement == "gpu_link_width"
@@ -185,7 +186,8 @@ def test_the_limits_of_the_gpus_are_in_the_plan(
 
 def test_what_the_machine_file_declares_is_due(prepare: Callable[..., PreparedRun]) -> None:
     made = prepare(
-        '[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts = 5600\n'
+        '[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts '
+        "= 5600\n"
     )
     assert due(made, "cpu_cores") == ["cpu"]
     assert due(made, "memory_total") == ["memory"]
@@ -236,7 +238,10 @@ def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -
     told = planning.memory_gap(filled, None, chosen, seen)  # type: ignore[arg-type]
     assert told == (
         [
-            "memory: only 16.0 of 512.0 GiB can be filled: end what holds the rest (`free -h`), or hugepages"
+            (
+                "memory: only 16.0 of 512.0 GiB can be filled: end what holds the rest (`free "
+                "-h`), or hugepages"
+            )
         ]
         if gap
         else []
@@ -348,7 +353,8 @@ def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prep
     assert floor(two, seen) is None
     assert floor(two, known) == pytest.approx(0.5 * 5200 * 8 * 2 / 1000)
     assert floor(Machine(1, "box"), known) is None
-    # What the machine file says goes before what was found; a module named without its rate says nothing.
+    # What the machine file says goes before what was found; a module named without its rate says
+    # nothing.
     named = DeclaredMemory(
         channels=2, dimm=(DeclaredDimm("A1", rated_mts=4800), DeclaredDimm("B1"))
     )
@@ -487,7 +493,10 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
             r"4: waiver \(number 1\)\.measurement: a waiver names heat",
         ),
         (
-            '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = 1\nreason = "r"\n',
+            (
+                '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = '
+                '1\nreason = "r"\n'
+            ),
             r"4: .*\.measurement: stress_ng_failures cannot be waived",
         ),
         (
@@ -499,7 +508,10 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
             r"5: limit \(number 1\)\.unit: the limit for memory_copy is in GiB",
         ),
         (
-            '[[limit]]\nmeasurement = "stress_ng_failures"\nunit = "count"\nhigh = 9\nbasis = "b"\n',
+            (
+                '[[limit]]\nmeasurement = "stress_ng_failures"\nunit = "count"\nhigh = 9\nbasis '
+                '= "b"\n'
+            ),
             r"4: .*\.measurement: stress_ng_failures takes no limit of the machine's own",
         ),
     ],

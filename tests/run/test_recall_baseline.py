@@ -1,4 +1,6 @@
-"""The baseline on its way into a run: from the file into the plan, the journal and the verdict; and what to do after a change."""
+"""The baseline on its way into a run: from the file into the plan, the journal and the verdict;
+and what to do after a change.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def recalled(
 
 
 def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
-    """A run that measures nothing wrong, on this machine, as the memory has it planned; closed with its reports."""
+    """A run that measures nothing wrong, on this machine, as the memory has it planned; closed
+    with its reports.
+    """
     plan, _ = recalled(out, root, inventory)
     prepared = PreparedRun(Options(), None, inventory, plan, "a summary")
     bodies = [
@@ -170,7 +174,8 @@ def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(
     plan, _ = recalled(out, root, HEALTHY, today=TOMORROW - 30.0)
     (gap,) = plan.gaps
     assert gap.startswith(
-        f"{NIGHTLY_CHANGES_UNKNOWN}: the history does not hold the run of the baseline (one), which is of 2"
+        f"{NIGHTLY_CHANGES_UNKNOWN}: the history does not hold the run of the baseline "
+        "(one), which is of 2"
     )
     assert "which is yet to come: set the clock right, or accept" in gap
 

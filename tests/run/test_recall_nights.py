@@ -1,4 +1,6 @@
-"""What is remembered of a machine, from night to night: through journals, the history, and the plan of the next run."""
+"""What is remembered of a machine, from night to night: through journals, the history, and the
+plan of the next run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The supervisor with sessions that are not pytest: whatever a session does, the run gets a verdict, and never an unearned one."""
+"""The supervisor with sessions that are not pytest: whatever a session does, the run gets a
+verdict, and never an unearned one.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +148,8 @@ def become(program: str, context: Path, log: Path) -> NoReturn:
         os._exit(code)
 
 
-# What an honest session would do, in a few lines: journal its share, every value as the limit wants it.
+# What an honest session would do, in a few lines: journal its share, every value as the limit wants
+# it.
 HONEST = """
 import sys, pathlib
 import msgspec
@@ -164,7 +167,7 @@ with segment.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
             writer.write(Measured(check.id, due.measurement, due.component, due.unit, 200.0))
         writer.write(CheckEnded(check.id, "pass", "", 0.1))
         AFTER
-"""
+"""  # noqa: E501
 
 
 # On the nights before it was 150: at the first look it is less, at the second as it was.
@@ -365,7 +368,9 @@ def test_a_stop_is_asked_once_and_obeyed(runs: Runs) -> None:
 
 
 def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
-    """Under the reaper a session's family dies with it; a station that is no child of ours has only the run id to be found by."""
+    """Under the reaper a session's family dies with it; a station that is no child of ours has
+    only the run id to be found by.
+    """
 
     class Loose(Fake):
         def start(

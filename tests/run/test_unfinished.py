@@ -91,7 +91,10 @@ def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
     )
     told = unfinished.close_all(out, None, before)
     assert told == [
-        "an earlier run (run-1) was never finished: the harness was killed, or could not write any more; link.copy was running"
+        (
+            "an earlier run (run-1) was never finished: the harness was killed, or could not "
+            "write any more; link.copy was running"
+        )
     ]
     assert closing(run_dir) == [
         RunClosed(
@@ -201,7 +204,8 @@ def test_killed_before_the_closing_record(out: Path, before: Path, root: Path) -
     write_segment(run_dir / "journal-closed-1.jsonl", [], root)
     assert "never finished" in unfinished.close_all(out, None, root)[0]
     assert (run_dir / "journal-closed-2.jsonl").is_file()
-    # The head of the first attempt is of the boot that it is closed in: that must not hide the restart.
+    # The head of the first attempt is of the boot that it is closed in: that must not hide the
+    # restart.
     assert [one.rebooted for one in closing(run_dir)] == [True]
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
@@ -249,7 +253,10 @@ def test_a_folder_that_cannot_be_written(
     run_dir = begin(out, before, WHOLE[:MEASURED])
     monkeypatch.setattr(os, "access", lambda path, mode: path != run_dir)
     assert unfinished.close_all(out, None, root) == [
-        f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: it stays as it is"
+        (
+            f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: "
+            "it stays as it is"
+        )
     ]
     assert [path.name for path in run_dir.iterdir()] == ["journal.jsonl"]
 

@@ -1,4 +1,6 @@
-"""Clean runs are no alarms, the noise is that of the recordings, and a harness that alarms is noticed."""
+"""Clean runs are no alarms, the noise is that of the recordings, and a harness
+that alarms is noticed.
+"""
 
 from __future__ import annotations
 

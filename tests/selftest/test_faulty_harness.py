@@ -1,6 +1,8 @@
-"""A fault that is put into the harness itself turns the self-test red: whole self-tests of changed copies, as `make selftest` runs them.
+"""A fault that is put into the harness itself turns the self-test red: whole self-tests of changed
+copies, as `make selftest` runs them.
 
-Each needs the engine and builds the copy's image, which differs from this one's in its last layer only.
+Each needs the engine and builds the copy's image, which differs from this one's in its last layer
+only.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ PARTS = (
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]
 
-# What is done to the harness: a file, its right text, a wrong one; and the fault of the catalogue that must show it.
+# What is done to the harness: a file, its right text, a wrong one; and the fault of the catalogue
+# that must show it.
 FAULTY = {
     "a parser that skips what it should read": (
         "acceptance/tools/gpu_burn.py",
@@ -43,7 +46,10 @@ FAULTY = {
     "a limit that is dropped": (
         "acceptance/core/judgement.py",
         "    if due.limit is None:\n        return None\n    grade",
-        '    if due.limit is None or due.measurement == "gpu_sm_count":\n        return None\n    grade',
+        (
+            '    if due.limit is None or due.measurement == "gpu_sm_count":\n        return '
+            "None\n    grade"
+        ),
         "fewer-multiprocessors",
     ),
     "a fold that counts only failures": (
@@ -57,7 +63,9 @@ FAULTY = {
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Iterator[Path]:
-    """This checkout's files in a folder of their own; the images that were made from it go with it."""
+    """This checkout's files in a folder of their own; the images that were made
+    from it go with it.
+    """
     copy = tmp_path / "copy"
     for part in PARTS:
         if (ROOT / part).is_dir():
@@ -82,7 +90,8 @@ def interpreter(copy: Path) -> None:
     (site / "copy.pth").write_text("".join(f"{one}\n" for one in own), encoding="utf-8")
     script = copy / ".venv/bin/rigproof"
     script.write_text(
-        f"#!{copy}/.venv/bin/python -P\nimport sys\nfrom acceptance.__main__ import main\nsys.exit(main())\n"
+        f"#!{copy}/.venv/bin/python -P\nimport sys\nfrom acceptance.__main__ import "
+        "main\nsys.exit(main())\n"
     )
     script.chmod(0o755)
 

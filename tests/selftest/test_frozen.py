@@ -1,4 +1,6 @@
-"""The frozen verdicts of the self-test's runs: which differences count, and that every run is played."""
+"""The frozen verdicts of the self-test's runs: which differences count, and
+that every run is played.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Points, power cuts and what is asked of a run that was cut off; and a few real kills and full disks, of which the self-test has more."""
+"""Points, power cuts and what is asked of a run that was cut off; and a few real kills and full
+disks, of which the self-test has more.
+"""
 
 from __future__ import annotations
 
@@ -227,5 +229,6 @@ def test_a_drafted_machine_file_without_room(tmp_path: Path, library: Path) -> N
         run = scene.run(scene.argv("gpu.present"))
         assert (run.code, list(refused(run))) == (3, [])
         assert run.err.endswith(
-            "/machine.toml: cannot be written (No space left on device): make room, then start again\n"
+            "/machine.toml: cannot be written (No space left on device): make room, then "
+            "start again\n"
         )

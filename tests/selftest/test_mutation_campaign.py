@@ -1,4 +1,6 @@
-"""The whole of it, in a process of its own: faults put into the product on purpose are noticed, and what no test looks at is not."""
+"""The whole of it, in a process of its own: faults put into the product on purpose are noticed,
+and what no test looks at is not.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ try:
 except campaign.NotGreen as error:
     sys.exit(str(error))
 print(json.dumps([dataclasses.asdict(one) for one in results]))
-"""
+"""  # noqa: E501
 FOLD = '''"""A fold that is judged by its tests."""
 
 import time
@@ -139,7 +141,9 @@ def test_without_a_green_beginning_there_is_no_score(tmp_path: Path, project: Pa
 
 @pytest.mark.sweep
 def test_faults_put_into_the_product_are_noticed(tmp_path: Path) -> None:
-    """A fold that counts only failures, a parser that skips what it read, a clock event bit that is gone."""
+    """A fold that counts only failures, a parser that skips what it read, a
+    clock event bit that is gone.
+    """
     asked = {
         "acceptance/core/verdict.py": ["'UNJUDGED' -> 'PASS'", "'FAIL' -> 'PASS'"],
         "acceptance/tools/nvbandwidth.py": ["self.matrices.append(matrix) -> pass"],

@@ -1,4 +1,6 @@
-"""Mutations of the tables that judge, as text before and after; and that the shipped tables have enough of them."""
+"""Mutations of the tables that judge, as text before and after; and that the shipped tables have
+enough of them.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,14 @@ def test_a_limit_is_taken_away_turned_round_and_loosened() -> None:
 
 
 @each(
-    "bound, looser", [("high = 0", "high = 10"), ("high = 15", "high = 150"), ("low = 3", "low = 0"), ("low = 25", "low = 2")]
-)  # fmt: skip
+    "bound, looser",
+    [
+        ("high = 0", "high = 10"),
+        ("high = 15", "high = 150"),
+        ("low = 3", "low = 0"),
+        ("low = 25", "low = 2"),
+    ],
+)
 def test_whole_numbers_stay_whole(bound: str, looser: str) -> None:
     assert f"{bound} -> {looser}" in [
         one.change for one in limit_mutations(f"[[limit]]\n{bound}\n")

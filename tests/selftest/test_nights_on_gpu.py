@@ -1,4 +1,7 @@
-"""The nights for a GPU machine: what counts as an alarm, and the table. The nights themselves need a GPU."""
+"""The nights for a GPU machine: what counts as an alarm, and the table.
+
+The nights themselves need a GPU.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,9 @@ def test_a_run_without_a_verdict_or_none_at_all_is_an_alarm(tmp_path: Path) -> N
 
 
 class Box:
-    """A machine with a GPU, whose runs are made up: each takes the next of these nights, None where no run comes about."""
+    """A machine with a GPU, whose runs are made up: each takes the next of these nights, None
+    where no run comes about.
+    """
 
     def __init__(
         self, out: Path, nights: list[Night | None], baseline: SimpleNamespace | None = None

@@ -1,4 +1,8 @@
-"""The self-test's part for a GPU machine: which faults it plays, and the interpreter that puts them in. The runs need a GPU."""
+"""The self-test's part for a GPU machine: which faults it plays, and the interpreter that puts them
+in.
+
+The runs need a GPU.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,8 @@ def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_i
 
     told = words("-c", "import sys, acceptance; print(sys.executable, *sys.argv[1:])", "a", "b c")
     assert told.stdout.split() == [str(python), "a", "b", "c"]
-    # Neither has a GPU here: what is looked at is that the option came through, and to that load alone.
+    # Neither has a GPU here: what is looked at is that the option came through, and to that load
+    # alone.
     wrong = words("-m", "acceptance.loads.vram.load", "--seconds", "1", "--inject", "bit")
     assert "GPU" in wrong.stderr or "torch" in wrong.stderr
     assert "--seconds" in words("-m", "acceptance.loads.vram.load").stderr

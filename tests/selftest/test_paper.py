@@ -87,8 +87,12 @@ def test_the_junit_fails_by_what_was_missed_and_names_the_runs() -> None:
     }
     assert failed == {"slow: gpu", "clean runs: 4090", "the self-test itself 1"}
     assert {one.name: one.value for one in cases["links: dead-nvlink"].properties()} == {
-        "seam": "NVML", "by": "link.nvlinks", "run_id": "run-1", "container": "0123456789ab", "journal": "one/run-1/journal.jsonl",
-    }  # fmt: skip
+        "seam": "NVML",
+        "by": "link.nvlinks",
+        "run_id": "run-1",
+        "container": "0123456789ab",
+        "journal": "one/run-1/journal.jsonl",
+    }
 
 
 def test_the_page_holds_every_row_and_is_inert() -> None:

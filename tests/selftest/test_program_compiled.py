@@ -1,4 +1,6 @@
-"""The self-test as a program: the rows of what is played in a corner of its own, and what happens to them when somebody stops it."""
+"""The self-test as a program: the rows of what is played in a corner of its own, and what
+happens to them when somebody stops it.
+"""
 
 from __future__ import annotations
 

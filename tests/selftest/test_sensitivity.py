@@ -1,4 +1,6 @@
-"""Every limit can fail, the smallest fault is what the limit and the noise make it, and a judge with a fault in it is noticed."""
+"""Every limit can fail, the smallest fault is what the limit and the noise make it, and a judge
+with a fault in it is noticed.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_the_smallest_count(measurement: str, less: bool, fails: float, warns: f
 
 
 def test_noise_moves_what_is_caught_for_certain() -> None:
-    """Half of the runs fail at 10 % already; 99 of 100 need as much more as the noise of the ratio takes."""
+    """Half of the runs fail at 10 % already; 99 of 100 need as much more as the
+    noise of the ratio takes.
+    """
     ratio = searched("8xh200", "gemm_bf16_ratio")
     assert ratio.fails is not None
     assert ratio.warns is not None

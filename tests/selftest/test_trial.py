@@ -27,7 +27,9 @@ FAULT = Fault("a slow copy", (Expect("link.copy", SAID),), 1)
 
 
 def made(folder: Path, value: float = 50.0, *others: float) -> Run:
-    """A run of the checks link.copy and, with a value of its own each, link.other1 and so on; read back as after a call."""
+    """A run of the checks link.copy and, with a value of its own each, link.other1 and so on;
+    read back as after a call.
+    """
     names = ["link.copy", *(f"link.other{number}" for number in range(1, len(others) + 1))]
     planned = plan(*(check(name, due(name.replace("link.", ""))) for name in names))
     values = {

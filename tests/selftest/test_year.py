@@ -1,4 +1,6 @@
-"""Simulated years: sound nights are quiet, decay is found in time, and a judgement with a fault in it is noticed."""
+"""Simulated years: sound nights are quiet, decay is found in time, and a judgement with a fault
+in it is noticed.
+"""
 
 from __future__ import annotations
 

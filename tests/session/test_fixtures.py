@@ -69,7 +69,7 @@ def without_telemetry(request):
 def test_no_telemetry(without_telemetry, telemetry, check):
     "Without the supervisor's samples nothing can be said."
     check("copy", {"gpu0": 120.0})
-""",
+""",  # noqa: E501
     )
     samples: list[Body] = [
         Sample({"cpu_temperature_c": 40.0}),
@@ -223,7 +223,9 @@ def test_samples_that_will_not_come_are_not_waited_for(
 
 
 def test_the_heat_of_a_gpu_at_a_moment(tmp_path: Path) -> None:
-    """In a load session as well: the supervisor writes the segment into the run directory while loads run."""
+    """In a load session as well: the supervisor writes the segment into the run
+    directory while loads run.
+    """
     given = Given(tmp_path, "gpu0")
     heat = given("gpu_heat")
     assert heat("gpu0", 100.0) is None

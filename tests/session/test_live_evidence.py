@@ -1,4 +1,6 @@
-"""What the fold makes of what loads told while they ran: an event that fails, told once, and what was proved until a stop."""
+"""What the fold makes of what loads told while they ran: an event that fails, told once, and
+what was proved until a stop.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def run(
     ends: bool = True,
     after: Sequence[Body] = (),
 ) -> Verdict:
-    """A journal in which these records come up within the burn; it is stopped there unless it `ends`."""
+    """A journal in which these records come up within the burn; it is stopped
+    there unless it `ends`.
+    """
     whole = journals.bodies(PLAN, wrong)
     place = next(
         n for n, body in enumerate(whole) if isinstance(body, Measured) and body.check == BURN

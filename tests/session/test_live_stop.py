@@ -1,4 +1,6 @@
-"""A burn that is stopped, killed or cut off: what its loads had told until then is in the journal, and decides."""
+"""A burn that is stopped, killed or cut off: what its loads had told until then is in the
+journal, and decides.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.supervisor import Supervisor
 from acceptance.station.options import Options
 
-# A load as they are: it says hello, tells what it proved, finds something wrong (or not), and would go on for days.
+# A load as they are: it says hello, tells what it proved, finds something wrong (or not), and would
+# go on for days.
 LOAD = """
 import json, sys, time
 def say(record):
@@ -36,7 +39,7 @@ if sys.argv[1] == "wrong":
     say({"miscompare": found})
     say({"miscompare": {**found, "iteration": 18}})
 time.sleep(600)
-"""
+"""  # noqa: E501
 # A session with one check, whose programs are heard: as `_Session` and `Programs` do it.
 SESSION = """
 import os, pathlib, signal, sys
@@ -56,7 +59,7 @@ with segment.Writer(folder / "journal-load.jsonl", pathlib.Path(context.root)) a
         if then == "die" and index == 0 and "iteration" in line:
             os.kill(os.getpid(), signal.SIGKILL)
     Programs(check, folder / "logs", writer.write).run_together([[sys.executable, "-c", load, what]] * 2, on_line=heard)
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +93,9 @@ class Burning:
 def run(
     folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on"
 ) -> dict[str, object]:
-    """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a record; gives the verdict."""
+    """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a
+    record; gives the verdict.
+    """
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
     prepared = PreparedRun(Options(), None, observed(), made, "a summary")
     run_dir = supervisor.new_run_dir(folder)
@@ -128,7 +133,10 @@ def test_a_stop_before_one_is_unjudged_and_says_what_was_proved(tmp_path: Path) 
     verdict = run(tmp_path, "nothing", stop_at=Note)
     assert verdict["verdict"] == "UNJUDGED"
     assert texts(verdict, "violations") == []
-    proved = "together.burn: did not finish: stopped by SIGINT; proved until then: gpu0: lap 1 of 900: every result of bf16 is right"
+    proved = (
+        "together.burn: did not finish: stopped by SIGINT; proved until then: gpu0: lap 1 of "
+        "900: every result of bf16 is right"
+    )
     assert proved in texts(verdict, "unjudged")
 
 
@@ -139,7 +147,9 @@ def test_a_session_that_is_killed_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
-    """SIGKILL to everything, as a reset does it: the next start closes the run, and it is a fail."""
+    """SIGKILL to everything, as a reset does it: the next start closes the run,
+    and it is a fail.
+    """
     root = machine_root(tmp_path / "root")
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     made = journals.plan(journals.check("together.burn", seconds=1000.0))

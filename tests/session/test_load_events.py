@@ -1,4 +1,6 @@
-"""What loads say while they run: wrong results as events, laps as notes, and everything else as nothing."""
+"""What loads say while they run: wrong results as events, laps as notes, and
+everything else as nothing.
+"""
 
 from __future__ import annotations
 

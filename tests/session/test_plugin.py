@@ -247,7 +247,10 @@ def test_a_planned_check_that_is_not_there_refuses(product: Product) -> None:
 def test_two_checks_of_one_name_refuse(product: Product) -> None:
     product.suite(
         "link",
-        f"{PASSES}\nclass TestAgain:\n    @copy\n    def test_copy(self, check):\n        'Twice.'\n",
+        (
+            f"{PASSES}\nclass TestAgain:\n    @copy\n    def test_copy(self, check):\n        "
+            "'Twice.'\n"
+        ),
     )
     assert product.run(product.plan(owed("link.copy"))).returncode == context.REFUSED
 
@@ -265,7 +268,11 @@ def test_a_journal_that_is_there_already(product: Product) -> None:
     (product.run_dir / "journal-load.jsonl").write_text("")
     done = product.run(product.plan(owed("link.copy")))
     assert done.returncode == context.NO_JOURNAL
-    told = "cannot be written (File exists): another rigproof is writing there: stop it, then start again"
+    told = (
+        "cannot be written (File exists): another rigproof is writing there: stop it, then "
+        "start "
+        "again"
+    )
     assert done.stderr == f"rigproof: {product.run_dir}/journal-load.jsonl: {told}\n"
 
 
@@ -331,9 +338,8 @@ def test_without_a_context_there_is_one_sentence(product: Product) -> None:
     finally:
         context.argv = session_argv
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert (
-        done.stderr
-        == "ERROR: these checks are started by rigproof: run `rigproof accept`, or `make accept`\n\n"
+    assert done.stderr == (
+        "ERROR: these checks are started by rigproof: run `rigproof accept`, or `make accept`\n\n"
     )
     assert not product_context.exists()
 

@@ -89,7 +89,8 @@ def test_one_that_cannot_be_started_stops_the_others(
 
 
 def test_all_programs_of_a_check_share_its_time(tmp_path: Path) -> None:
-    # Less than nothing is expected, so that what a slow machine is allowed runs out within a second.
+    # Less than nothing is expected, so that what a slow machine is allowed runs out within a
+    # second.
     bench = Bench(tmp_path / "logs", seconds=(0.7 - 30.0) / 1.25)
     assert bench.programs.deadline is bench.programs.deadline
     assert bench.programs.run(["sleep", "600"]).timed_out
@@ -142,7 +143,9 @@ class Ear:
 
 
 def test_lines_are_heard_while_the_program_runs(bench: Bench, tmp_path: Path) -> None:
-    """The program goes on only when its line was heard, so a line that comes late would hang the test."""
+    """The program goes on only when its line was heard, so a line that comes
+    late would hang the test.
+    """
     answer = tmp_path / "answer"
     ear = Ear(lambda line: answer.touch() if line == "ask" else None)
     script = f"echo ask; while ! test -e {answer}; do sleep 0.01; done; printf 'bye'"
@@ -166,7 +169,9 @@ def test_several_programs_are_heard_each_by_its_place(bench: Bench, tmp_path: Pa
 def test_a_flood_is_heard_as_far_as_it_can_be(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It neither blocks the program nor fills the memory; what was missed is counted, and the last lines are heard."""
+    """It neither blocks the program nor fills the memory; what was missed is counted, and the
+    last lines are heard.
+    """
     monkeypatch.setattr(programs, "WAITING", 4)
     ear = Ear(lambda _line: time.sleep(0.001))
     lines = 200_000 if ALL else 20_000
@@ -233,7 +238,9 @@ def test_a_program_that_says_nothing_or_cannot_be_executed(bench: Bench) -> None
 
 
 def test_each_of_several_tells_its_own_time(bench: Bench) -> None:
-    """One that ended long before the others were waited for must not look as if it had worked as long as they."""
+    """One that ended long before the others were waited for must not look as if
+    it had worked as long as they.
+    """
     short, long = bench.programs.run_together([["true"], ["sleep", "0.7"]])
     assert short.seconds < 0.6
     assert long.seconds >= 0.7

@@ -1,4 +1,6 @@
-"""The real engine, the real image and the real station, for tests that look at what a container may do."""
+"""The real engine, the real image and the real station, for tests that look at
+what a container may do.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def containers(client: docker.DockerClient, run_id: str) -> list[Any]:
 
 
 def begin(rig: Rig, *arguments: str) -> tuple[subprocess.Popen[str], set[Path], float, Path]:
-    """Start a run, when nobody else has the machine: its process, what `Rig.finish` wants to know, and its folder."""
+    """Start a run, when nobody else has the machine: its process, what `Rig.finish` wants to
+    know, and its folder.
+    """
     for _ in range(60):
         before, began = rig.runs(), time.monotonic()
         process = rig.start(arguments)
@@ -155,4 +159,4 @@ import os, sys
 from acceptance.process import reaper
 argv = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{sys.argv[2]}", "3", "--", sys.executable, "-u", sys.argv[1]]
 os.execv(argv[0], argv)
-"""
+"""  # noqa: E501

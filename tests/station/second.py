@@ -1,4 +1,6 @@
-"""A second engine beside the machine's own, which tests may kill; and an image that is small enough to be carried there."""
+"""A second engine beside the machine's own, which tests may kill; and an image that is small
+enough to be carried there.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from rig import wait_for
 from acceptance.process import command
 from acceptance.station.image.record import ImageRef
 
-# Of the image what a session needs that loads nothing but the processor; torch and its libraries stay behind.
+# Of the image what a session needs that loads nothing but the processor; torch and its libraries
+# stay behind.
 LEFT_BEHIND = (
     "torch",
     "torchgen",

@@ -76,7 +76,9 @@ def test_the_least_privilege(key: str, asked: object) -> None:
 
 
 def test_nothing_else_is_asked_for() -> None:
-    """No privileged mode, no capability, no host namespace, no port, no volume, no restart: a new key needs a line in the table above."""
+    """No privileged mode, no capability, no host namespace, no port, no volume, no restart: a
+    new key needs a line in the table above.
+    """
     known = {*ASKED, "hostname", "environment"}
     assert set(arguments()) == known
     assert set(arguments(grant=NODES, traits=frozenset({"seccomp", "cgroupns"}))) == known

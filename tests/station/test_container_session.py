@@ -1,4 +1,6 @@
-"""A session in a container that is a fake: whatever engine and container do, there is an answer, and the container is removed."""
+"""A session in a container that is a fake: whatever engine and container do, there is an answer,
+and the container is removed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Gone(OSError):
 
 
 class Container:
-    """Does what it is told to: `script` holds one status, or one exception, a look; the last one stays."""
+    """Does what it is told to: `script` holds one status, or one exception, a
+    look; the last one stays.
+    """
 
     def __init__(self, *script: str | Exception, **state: Any) -> None:
         self.script = list(script)

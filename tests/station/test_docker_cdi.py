@@ -1,6 +1,7 @@
 """GPUs by CDI on a real engine, with a specification over device nodes that do no harm.
 
-It takes Docker from 25 on with CDI switched on; RIGPROOF_TEST_CDI names the socket of one beside the machine's own.
+It takes Docker from 25 on with CDI switched on; RIGPROOF_TEST_CDI names the socket of one beside
+the machine's own.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def engine(built: ImageRef) -> Iterator[tuple[docker.DockerEngine, str, Path]]:
     if folder is None:
         found.client.close()
         pytest.skip(
-            f"{found.version} reads no CDI specifications: name one that does with RIGPROOF_TEST_CDI"
+            f"{found.version} reads no CDI specifications: name one that does with "
+            "RIGPROOF_TEST_CDI"
         )
     if "RIGPROOF_TEST_CDI" in os.environ:
         carry(built, ADDRESS, TAG)
@@ -121,7 +123,7 @@ there = sorted(name for name in os.listdir("/dev") if name.startswith("rigproof-
 for name in there:
     open(f"/dev/{name}", "r+b", buffering=0).close()
 print(json.dumps({"nodes": there, "given": sorted(name for name in os.environ if name.startswith("RIGPROOF_TEST"))}))
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("due", [(0, 1), (1,), ()])

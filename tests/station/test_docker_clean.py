@@ -51,7 +51,8 @@ def test_a_run_in_a_container(rig: Rig, client: docker.DockerClient, built: Imag
     owner = rig.out.stat().st_uid
     assert {path.stat().st_uid for path in run.path.rglob("*")} == {owner}
     assert "passed" in (run.path / "logs/session-load.log").read_text()
-    # The session ran where the image's own Python is: stress-ng's log was written through the one folder that is shared.
+    # The session ran where the image's own Python is: stress-ng's log was written through the one
+    # folder that is shared.
     heads = [
         json.loads((run.path / f"journal-{name}.jsonl").read_text().splitlines()[0])
         for name in ("load", "host-after")

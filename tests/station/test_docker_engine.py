@@ -1,4 +1,6 @@
-"""The engine itself: not there, mute, another one than the machine's, and gone in the middle of a run."""
+"""The engine itself: not there, mute, another one than the machine's, and gone
+in the middle of a run.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ def test_without_an_engine_no_container_can_be_asked_for(rig: Rig, unwell: tuple
     run = rig.accept("--station", "docker", only=ONLY)
     assert (run.code, run.folder) == (2, None)
     assert run.err == (
-        f"rigproof: no container can be had: DOCKER_HOST={address} does not answer ({why}): {ENGINE_CURE}\n"
+        f"rigproof: no container can be had: DOCKER_HOST={address} does not answer ({why}): "
+        f"{ENGINE_CURE}\n"
     )
 
 
@@ -151,7 +154,9 @@ def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
 def test_an_engine_under_another_kernel_is_not_this_machines(
     rig: Rig, built: ImageRef, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A container of Kata or gVisor, or of an engine behind a forwarded socket: the session itself refuses."""
+    """A container of Kata or gVisor, or of an engine behind a forwarded socket: the session
+    itself refuses.
+    """
     monkeypatch.setattr(clock, "boot_id", lambda *_: "another-boot")
     client = docker.DockerClient(base_url="unix:///var/run/docker.sock")
     made = box.Probe(client, built.id, tmp_path / "run", held_by="x")

@@ -1,4 +1,6 @@
-"""What goes wrong with a container in the middle of a run: the run is judged, nothing is left, and nothing passes that did not."""
+"""What goes wrong with a container in the middle of a run: the run is judged, nothing is left,
+and nothing passes that did not.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +193,8 @@ def test_an_image_that_is_not_here(rig: Rig) -> None:
     run = rig.accept("--station", "docker", "--image", "rigproof-test:nowhere", only=ONLY)
     assert (run.code, run.folder) == (2, None)
     assert run.err == (
-        "rigproof: there is no image rigproof-test:nowhere here: build one with `make image`, or leave --image away\n"
+        "rigproof: there is no image rigproof-test:nowhere here: build one with `make "
+        "image`, or leave --image away\n"
     )
 
 
@@ -265,5 +268,7 @@ def test_a_flood_is_cut(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_signal_that_ends_a_session(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first process of a container cannot die of a signal of its own: the exit code tells, as a shell does."""
+    """The first process of a container cannot die of a signal of its own: the exit code tells,
+    as a shell does.
+    """
     assert probe().run(monkeypatch, "import os; os.kill(os.getpid(), 11)").returncode == 128 + 11

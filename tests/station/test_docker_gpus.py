@@ -1,7 +1,9 @@
-"""Described GPU machines that are healthy, through the container station: grant, loads inside, watch outside, JUnit.
+"""Described GPU machines that are healthy, through the container station: grant, loads inside,
+watch outside, JUnit.
 
-The engine gives the container device nodes that do no harm, and of the driver's libraries the fake NVML; replayed tools are in a derived
-image. Faulty ones are played by the self-test in the same way.
+The engine gives the container device nodes that do no harm, and of the driver's libraries the fake
+NVML; replayed tools are in a derived image. Faulty ones are played by the self-test in the same
+way.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def images(
 def played(
     home: Path, library: Path, images: Images, machine: str, *arguments: str, only: str = GPU_CHECKS
 ) -> Run:
-    """A run in the container of which all that keeps it from passing is that its image was named."""
+    """A run in the container of which all that keeps it from passing is that
+    its image was named.
+    """
     rigproof = (str(Path(sys.executable).with_name("rigproof")),)
     fault = Fault("nothing", (), 3, machine=machine, only=only, burn=2.0, arguments=arguments)
     stage = Stage(home / "stage", fault, library, rigproof, images)
@@ -73,5 +77,6 @@ def test_a_healthy_machine(
 
 
 def test_one_gpu_of_two_is_given_alone(tmp_path: Path, library: Path, images: Images) -> None:
-    # NVML in the container shows what the description holds; a driver would show the node that was given.
+    # NVML in the container shows what the description holds; a driver would show the node that was
+    # given.
     played(tmp_path, library, images, "2x4090", "--gpus", "1", only="gpu,link.bandwidth_test")

@@ -66,7 +66,7 @@ print(json.dumps({
     "run": os.environ["RIGPROOF_RUN"],
     "hostname": socket.gethostname(),
 }))
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -103,7 +103,8 @@ def test_what_a_session_may_do(
     assert (found["no_new_privileges"], found["seccomp"]) == ("1", "2")
     assert found["ids"] == [uid, uid]
     assert found["root"] == "ro"
-    # Beside the run directory only memory that goes with the container: root owns the folder of its own device nodes.
+    # Beside the run directory only memory that goes with the container: root owns the folder of its
+    # own device nodes.
     own = {"/rigproof", "/tmp", "/dev/shm", "/dev/mqueue"} | ({"/dev"} if uid == 0 else set())
     assert set(found["writable"]) == own
     kinds = {found["filesystem"][place] for place in own - {"/rigproof"}}
@@ -169,7 +170,7 @@ print(json.dumps({
     "path": os.environ["LD_LIBRARY_PATH"],
     "void": os.environ["NVIDIA_VISIBLE_DEVICES"],
 }))
-"""
+"""  # noqa: E501
 
 
 def test_device_nodes_and_libraries(

@@ -31,12 +31,18 @@ from acceptance.station.gpu_grant import Grant
 
 # The SDK leaves sockets of failed attempts to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-REFUSED = "OCI runtime create failed: error setting rlimits for ready process: error setting rlimit type 8: operation not permitted"
+REFUSED = (
+    "OCI runtime create failed: error setting rlimits for ready process: error setting "
+    "rlimit "
+    "type 8: operation not permitted"
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def frozen() -> Iterator[None]:
-    """What was there before is none of the SDK's, and looking through it after each test takes most of the time."""
+    """What was there before is none of the SDK's, and looking through it after each test takes
+    most of the time.
+    """
     gc.freeze()
     yield
     gc.collect()
@@ -84,7 +90,10 @@ class Made:
 
 
 class Containers:
-    """Stands for the SDK's `client.containers`. `fails` holds what an act of this name raises, once each."""
+    """Stands for the SDK's `client.containers`.
+
+    `fails` holds what an act of this name raises, once each.
+    """
 
     def __init__(self) -> None:
         self.acts: list[str] = []
@@ -231,7 +240,9 @@ def sdk(grant: Grant) -> dict[str, Any]:
 
 
 def test_cdi_as_the_engine_is_asked() -> None:
-    """No engine that reads CDI specifications is at hand where this is tested: the request's own form is all that can be."""
+    """No engine that reads CDI specifications is at hand where this is tested: the request's own
+    form is all that can be.
+    """
     names = ("nvidia.com/gpu=0", "nvidia.com/gpu=GPU-1")
     assert sdk(Grant("cdi", cdi_devices=names))["DeviceRequests"] == [
         {"Driver": "cdi", "Count": 0, "DeviceIDs": list(names), "Capabilities": [], "Options": {}}

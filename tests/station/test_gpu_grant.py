@@ -1,4 +1,6 @@
-"""How a container is given the GPUs, as tables: what the engine and the host have, and what is asked for."""
+"""How a container is given the GPUs, as tables: what the engine and the host
+have, and what is asked for.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +182,9 @@ def test_device_nodes_are_the_last_way() -> None:
 
 
 def test_nvidia_smi_goes_along_where_the_host_has_it() -> None:
-    """gpu-burn crashes where there is none: seen in a container that was given device nodes and libraries alone."""
+    """gpu-burn crashes where there is none: seen in a container that was given device nodes and
+    libraries alone.
+    """
     driver = dataclasses.replace(DRIVER, smi="/usr/bin/nvidia-smi.570")
     assert gpu_grant.by_nodes(TWO, driver).files[-1] == (
         "/usr/bin/nvidia-smi.570",

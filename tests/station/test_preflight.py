@@ -161,7 +161,8 @@ def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     found = preflight.engine({}, 1000)
     assert found.engine is None
     assert found.why == (
-        f"unix://{sockets}/one.sock does not answer (Permission denied, so add yourself to the group docker and log in again); "
+        f"unix://{sockets}/one.sock does not answer (Permission denied, so add yourself to the "
+        "group docker and log in again); "
         f"unix://{sockets}/two.sock does not answer (Connection refused); "
         f"unix://{sockets}/three.sock runs under another kernel (5.10-in-a-vm) than this machine's"
     )

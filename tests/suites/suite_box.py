@@ -1,4 +1,6 @@
-"""The package's own suites over a machine of GPUs that is made of files: real plans, real sessions, fake tools on the PATH."""
+"""The package's own suites over a machine of GPUs that is made of files: real plans, real
+sessions, fake tools on the PATH.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +62,16 @@ class Box:
         self.product.inventory = self.inventory
 
     def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:
-        """A program that prints these texts, the first time the first of them, and so on; `seconds` is the shell's word for how long.
+        """A program that prints these texts, the first time the first of them, and so on; `seconds`
+        is the shell's word for how long.
 
         gpu-burn says what it was asked: its seconds, and the memory (`-m`).
         """
-        asked = "s/Burning for [0-9]* s/Burning for $last s/; s/using [0-9]* MB of it/using $memory MB of it/"
+        asked = (
+            "s/Burning for [0-9]* s/Burning for $last s/; s/using [0-9]* MB of it/using "
+            "$memory "
+            "MB of it/"
+        )
         edit = asked if name == "gpu-burn" else ""
         for number, text in enumerate(texts):
             (self.bin / f"{name}.{number}").write_text(text, newline="")
@@ -125,7 +132,9 @@ exit {code}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a check said without a session around it: its outcome as the session would journal it, and what it measured and skipped."""
+    """What a check said without a session around it: its outcome as the session would journal
+    it, and what it measured and skipped.
+    """
 
     outcome: str
     message: str

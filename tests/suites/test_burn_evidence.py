@@ -1,4 +1,6 @@
-"""Wrong results of a burn, as the journal tells of them: rows of a table, and a diagnosis with the heat of the moment."""
+"""Wrong results of a burn, as the journal tells of them: rows of a table, and a diagnosis with
+the heat of the moment.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The fixtures that load everything at once: what runs beside what, what each process is told, and what is kept when a part fails."""
+"""The fixtures that load everything at once: what runs beside what, what each process is told,
+and what is kept when a part fails.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ stress-ng: info:  [1] dispatching hogs: {workers} cpu
 stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
 stress-ng: metrc: [1] cpu               10611     {seconds}.00     19.98      0.00      3535.83        1773.96
 stress-ng: info:  [1] successful run completed in {seconds}.00s
-"""
+"""  # noqa: E501
 STRESSAPPTEST = """\
 Log: Commandline - {command}
 Stats: Starting SAT, {megabytes}M, {seconds} seconds
@@ -60,8 +62,15 @@ def burn_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
         "laps": 2,
         "uuid": visible[0],
     }
-    readings = [(f"burn_{dtype}{end}", unit, "gpu0", value) for dtype in dtypes for end, unit, value in
-                (("", "TFLOP/s", 50.0), ("_kept", "ratio", 1.0), ("_miscompares", "count", 0.0))]  # fmt: skip
+    readings = [
+        (f"burn_{dtype}{end}", unit, "gpu0", value)
+        for dtype in dtypes
+        for end, unit, value in (
+            ("", "TFLOP/s", 50.0),
+            ("_kept", "ratio", 1.0),
+            ("_miscompares", "count", 0.0),
+        )
+    ]
     readings += [("burn_filled", "ratio", "gpu0", 0.9), ("burn_copied", "GiB", "gpu0", 30.0)]
     readings += [("burn_copy_miscompares", "count", "gpu0", 0.0)]
     for peer in range(1, peers + 1):
@@ -131,7 +140,9 @@ def host_printed(argv: Sequence[str]) -> str:
 
 @dataclass
 class Loads:
-    """Stands for the check's programs: all goes well, but for what `spoil` changes by the name of the GPU's load or the program."""
+    """Stands for the check's programs: all goes well, but for what `spoil` changes by the name
+    of the GPU's load or the program.
+    """
 
     folder: Path = Path("/logs")
     spoil: dict[str, Callable[[ProgramResult], ProgramResult]] = field(default_factory=dict)
@@ -235,8 +246,14 @@ def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: 
     assert len(loads.calls) == 1
     first, second = loads.loads()
     assert first[0][2:] == (
-        "acceptance.loads.burn.load", "--dtypes", ",".join(DTYPES), "--seconds", "20.0", "--peers", "1"
-    )  # fmt: skip
+        "acceptance.loads.burn.load",
+        "--dtypes",
+        ",".join(DTYPES),
+        "--seconds",
+        "20.0",
+        "--peers",
+        "1",
+    )
     assert second[0][3:5] == ("--dtypes", ",".join(AMPERE))
     assert first[1]["CUDA_VISIBLE_DEVICES"] == f"{uuid(0)},{uuid(1)}"
     assert second[1]["CUDA_VISIBLE_DEVICES"] == f"{uuid(1)},{uuid(0)}"

@@ -1,4 +1,6 @@
-"""Our own GPU loads as checks: what two H200 gave, held against the limits that they really have."""
+"""Our own GPU loads as checks: what two H200 gave, held against the limits that
+they really have.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def made() -> Plan:
 
 
 def readings(check: str) -> dict[tuple[str, str], float]:
-    """What a healthy H200 gives in this check: by reading and by the load's own count, in which its GPU is gpu0."""
+    """What a healthy H200 gives in this check: by reading and by the load's own count, in which
+    its GPU is gpu0.
+    """
     if check == "compute.copies":
         rates = {**COPIES, **PAGEABLE, "d2d": H200["copy_own_d2d"]}
         found = {(f"copy_own_{path}", "gpu0"): value for path, value in rates.items()}
@@ -75,7 +79,9 @@ def readings(check: str) -> dict[tuple[str, str], float]:
 
 @dataclass
 class Machine:
-    """Two H200 whose loads gave something; `given` is what each gave, `died` those whose load did not run whole."""
+    """Two H200 whose loads gave something; `given` is what each gave, `died` those whose load
+    did not run whole.
+    """
 
     check: str
     given: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)
@@ -173,7 +179,9 @@ def test_every_format_is_measured_of_every_gpu_and_held_against_its_twin(gemm: M
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: str) -> None:
-    """Also where the sheet's limit would let it pass: its twin says what a card does in this machine."""
+    """Also where the sheet's limit would let it pass: its twin says what a card
+    does in this machine.
+    """
     gemm.given["gpu0"] = {key: 1.35 * value for key, value in gemm.given["gpu0"].items()}
     gemm.given["gpu1"] = {key: 1.35 * value for key, value in gemm.given["gpu1"].items()}
     gemm.given["gpu1"][rate(gemm, dtype), "gpu0"] *= 0.8
@@ -245,7 +253,9 @@ def test_a_load_that_died_is_an_error_and_what_the_others_measured_stays(check: 
 def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(
     check: str, measurement: str
 ) -> None:
-    """The check itself is an error; what it journalled is a failure when the run is judged, and no waiver excuses it."""
+    """The check itself is an error; what it journalled is a failure when the run is judged, and
+    no waiver excuses it.
+    """
     machine = Machine(check)
     machine.died["gpu1"] = LoadFailed("the load was killed", ({"row": 7}, {"row": 8}))
     said = machine.said()

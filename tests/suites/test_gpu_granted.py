@@ -1,4 +1,7 @@
-"""gpu.granted: the GPUs that the session sees are those that are due, or the run is unjudged. The driver's answer is a fake."""
+"""gpu.granted: the GPUs that the session sees are those that are due, or the run is unjudged.
+
+The driver's answer is a fake.
+"""
 
 from __future__ import annotations
 

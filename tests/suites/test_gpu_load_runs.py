@@ -1,4 +1,6 @@
-"""The fixtures that run our own GPU loads: what each process is told, which GPU it sees first, and what runs beside what."""
+"""The fixtures that run our own GPU loads: what each process is told, which GPU it sees first,
+and what runs beside what.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def printed(argv: Sequence[str], own: str) -> str:
 
 @dataclass
 class Loads:
-    """Stands for the check's programs: every load goes well, but for those whose number is in `dead`."""
+    """Stands for the check's programs: every load goes well, but for those
+    whose number is in `dead`.
+    """
 
     dead: tuple[int, ...] = ()
     stray: str | None = None
@@ -88,7 +92,9 @@ class Loads:
         )
 
     def own(self, env: Mapping[str, str]) -> str:
-        """The GPU that the process says it ran on: the first that it was shown, unless it strays."""
+        """The GPU that the process says it ran on: the first that it was shown,
+        unless it strays.
+        """
         return self.stray or env["CUDA_VISIBLE_DEVICES"].partition(",")[0]
 
     def visible(self) -> list[list[str]]:
@@ -152,7 +158,9 @@ def test_alone_each_gpu_is_the_only_one_that_its_process_sees(seen: Inventory) -
 def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
     seen: Inventory,
 ) -> None:
-    """By the GPU that has the most of them, so that none works alone for long and none takes more than the profile's time."""
+    """By the GPU that has the most of them, so that none works alone for long and none takes
+    more than the profile's time.
+    """
     loads = Loads()
     found = asked("gemm_together", loads, gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
     assert loads.visible() == [[uuid(0), uuid(1)]]

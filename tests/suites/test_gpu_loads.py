@@ -29,7 +29,9 @@ def output(*readings: LoadReading, miscompares: tuple[dict[str, object], ...] = 
 
 
 def test_a_load_counts_its_own_gpu_first() -> None:
-    """The second process saw gpu2 first, so its gpu0 is the machine's gpu2, and its way to gpu1 the way from gpu2 to gpu0."""
+    """The second process saw gpu2 first, so its gpu0 is the machine's gpu2, and its way to gpu1
+    the way from gpu2 to gpu0.
+    """
     loads = GpuLoads(
         DUE,
         {

@@ -1,4 +1,6 @@
-"""What is looked at on GPUs before anything is heated: readiness, memory, ways and links, with the limits that they really have."""
+"""What is looked at on GPUs before anything is heated: readiness, memory, ways and links, with
+the limits that they really have.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,9 @@ def test_a_memory_that_was_through_something(counters: dict[str, int], told: str
 
 
 def test_ecc_that_is_off_where_the_model_has_it_is_an_error_with_its_cure(tmp_path: Path) -> None:
-    """In a part of a run too, which knows no gaps: to that card nothing of the check is due but its remaps."""
+    """In a part of a run too, which knows no gaps: to that card nothing of the
+    check is due but its remaps.
+    """
     tree = tree_of(tmp_path, 0)
     for bus in (1, 2):
         tree.gpu(bus, device="0x2335")

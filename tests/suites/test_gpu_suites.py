@@ -1,4 +1,6 @@
-"""The GPU checks as the product runs them: its own session over fake tools, read back from the journal."""
+"""The GPU checks as the product runs them: its own session over fake tools,
+read back from the journal.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from gpu_machine import address as gpu_address
 from gpu_machine import device, link, look, machine, pairs, tree_of, uuid
 from suite_box import Box, planned
 
-pytestmark = pytest.mark.e2e  # whole sessions with programs that sleep; what a check makes of its figures is also asked without one
+# whole sessions with programs that sleep; what a check makes of its figures is also asked without
+# one
+pytestmark = pytest.mark.e2e
 
 HOST = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -221,7 +225,10 @@ def test_wrong_results_are_counted_and_fewer_compares_fail_too(box: Box) -> None
 def test_a_burn_that_died_of_the_hardware_names_every_gpu_that_it_does_not_tell_apart(
     box: Box,
 ) -> None:
-    text = "Burning for 1 seconds.\nCouldn't init a GPU test: Error (gpu_burn-drv.cpp:84): uncorrectable ECC error encountered\n"
+    text = (
+        "Burning for 1 seconds.\nCouldn't init a GPU test: Error (gpu_burn-drv.cpp:84): "
+        "uncorrectable ECC error encountered\n"
+    )
     box.tool("gpu-burn", text, code=1)
     assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
     assert box.measured("gpu_burn_errors_float") == {"gpu0": 1.0, "gpu1": 1.0}
@@ -232,7 +239,10 @@ def test_a_burn_that_died_of_the_hardware_names_every_gpu_that_it_does_not_tell_
 def test_a_burn_that_died_and_says_nothing_of_hardware_proves_nothing(box: Box) -> None:
     """Whether the hardware did it, the kernel log of the run tells."""
     lines = gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0]
-    died = "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: 60 C - 60 C \n"
+    died = (
+        "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: "
+        "60 C - 60 C \n"
+    )
     box.tool("gpu-burn", f"{lines}\n{died}free(): invalid pointer\n", code=123)
     assert box.run("burn") == {"burn.gpu_burn[float]": "error"}
     assert "gpu-burn died on GPU 0: see the kernel log for an Xid of that time" in box.message()
@@ -365,7 +375,10 @@ def test_wrong_data_is_a_fault_and_no_trouble_of_the_tool(box: Box, check: str) 
     box.tool("nvbandwidth", gpu_texts.WRONG_DATA, code=1)
     assert box.run(check) == {check: "fail"}
     assert box.measured("copy_faults") == {"gpus": 1.0}
-    told = "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), limit <= 0; basis: data must"
+    told = (
+        "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), "
+        "limit <= 0; basis: data must"
+    )
     assert box.message().startswith(f"copy_faults on gpus: measured 1 {told}")
     assert len(box.message().splitlines()) == 1
     assert (

@@ -1,4 +1,7 @@
-"""What stands between the checks and the GPU tools: names, sizes, and what is tried twice. Whole runs: `suites/test_gpu_suites.py`."""
+"""What stands between the checks and the GPU tools: names, sizes, and what is tried twice.
+
+Whole runs: `suites/test_gpu_suites.py`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ def asked(name: str, *arguments: object) -> Any:
 
 
 class Tools:
-    """Stands for the check's programs: every one is installed, and says what it is told to say, one text after the other."""
+    """Stands for the check's programs: every one is installed, and says what it is told to say,
+    one text after the other.
+    """
 
     def __init__(
         self,
@@ -555,9 +560,9 @@ def test_a_fault_is_not_tried_again(two: Inventory) -> None:
     assert len(tools.ran) == 1
 
 
-DIED = (
-    gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0].replace("\r", "\n")
-    + "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: 60 C - 60 C \n"
+DIED = gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0].replace("\r", "\n") + (
+    "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: "
+    "60 C - 60 C \n"
 )
 
 
@@ -593,7 +598,10 @@ def test_a_burn_that_died_beside_a_fault_is_a_fault(two: Inventory, text: str) -
 
 
 def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> None:
-    said = "terminate called: libcublas.so.13: cannot open shared object file: No such file or directory\n"
+    said = (
+        "terminate called: libcublas.so.13: cannot open shared object file: No such file or "
+        "directory\n"
+    )
     with pytest.raises(
         ToolError,
         match="a library is missing: install the CUDA version that gpu-burn was built with",

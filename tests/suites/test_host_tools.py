@@ -1,4 +1,6 @@
-"""What the host tools' texts must agree with: what was asked of them, and how long their process lived."""
+"""What the host tools' texts must agree with: what was asked of them, and how
+long their process lived.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bo
 stress-ng: metrc: [1]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
 stress-ng: metrc: [1] cpu               10611     10.00      1.98      0.00      3535.83        1773.96
 stress-ng: info:  [1] successful run completed in 10.00s
-"""
+"""  # noqa: E501
 STRESSAPPTEST = """\
 Log: Commandline - stressapptest -s 10 -M 4096 -m 2 -W
 Stats: Starting SAT, 4096M, 10 seconds
@@ -59,7 +61,8 @@ def test_the_time_of_another_run(asked: float, lived: float, why: str | None) ->
 def test_another_stressor_beside_cpu() -> None:
     two = STRESS_NG.replace("2 cpu", "2 cpu, 1 vm").replace(
         "stress-ng: info:  [1] successful",
-        "stress-ng: metrc: [1] vm                 5      10.00      1.98      0.00      3535.83        1773.96\n"
+        "stress-ng: metrc: [1] vm                 5      10.00      1.98      0.00      3535.83   "
+        "     1773.96\n"
         "stress-ng: info:  [1] successful",
     )
     with pytest.raises(

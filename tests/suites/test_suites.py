@@ -1,4 +1,6 @@
-"""The checks as functions: what they journal of a machine that is made of files, without pytest around them."""
+"""The checks as functions: what they journal of a machine that is made of
+files, without pytest around them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ stress-ng: info:  [1] dispatching hogs: 2 cpu
 stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
 stress-ng: metrc: [1] cpu               10611     10.00     19.98      0.00      3535.83        1773.96
 stress-ng: info:  [1] successful run completed in 10.00s
-"""
+"""  # noqa: E501
 FAULTY = (
     "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n" + HEALTHY
 )

@@ -1,4 +1,6 @@
-"""The check of heat under full load, over telemetry that is written line by line, with its real limits."""
+"""The check of heat under full load, over telemetry that is written line by
+line, with its real limits.
+"""
 
 from __future__ import annotations
 
@@ -107,10 +109,18 @@ class Seen:
 
         inventory, due, made = box()
         self.said: Said = ask(
-            made, "thermal.steady", thermal.test_steady, gpu_history=histories, due_gpus=due, load_spans=spans,
-            load_outcomes={name: burn for name, _, _ in spans}, inventory=inventory,
-            load_tables=tables, siblings={"H200": NAMES}, table=table,
-        )  # fmt: skip
+            made,
+            "thermal.steady",
+            thermal.test_steady,
+            gpu_history=histories,
+            due_gpus=due,
+            load_spans=spans,
+            load_outcomes={name: burn for name, _, _ in spans},
+            inventory=inventory,
+            load_tables=tables,
+            siblings={"H200": NAMES},
+            table=table,
+        )
 
     def note(self, measurement: str, component: str = "gpu2") -> str | None:
         (found,) = [

@@ -1,4 +1,6 @@
-"""The burn in a session of the product as it really runs: fixtures, programs and journal, with fake tools on the PATH."""
+"""The burn in a session of the product as it really runs: fixtures, programs and journal, with
+fake tools on the PATH.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ stress-ng: info:  [1] dispatching hogs: 8 cpu
 stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
 stress-ng: metrc: [1] cpu               10611      1.00     19.98      0.00      3535.83        1773.96
 stress-ng: info:  [1] successful run completed in 1.00s
-"""
+"""  # noqa: E501
 STRESSAPPTEST = """\
 Log: Commandline - stressapptest -s 1 -M 1024 -m 8 -W
 Stats: Starting SAT, 1024M, 1 seconds
@@ -67,7 +69,9 @@ def test_a_wrong_result_of_a_processor_fails_the_burn(
 def test_loads_that_cannot_begin_leave_what_processors_and_ram_proved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real program of the burn, where no GPU is to be had: both of them end at once, and say why."""
+    """The real program of the burn, where no GPU is to be had: both of them end
+    at once, and say why.
+    """
     box = Box(tmp_path, monkeypatch, machine(device(0), device(1)))
     tools(box, seconds=2)
     assert box.run("together") == {"together.burn": "error"}

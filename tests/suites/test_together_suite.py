@@ -1,4 +1,6 @@
-"""The burn of the whole machine and the memory test as checks: what two H200 gave, held against the limits that they really have."""
+"""The burn of the whole machine and the memory test as checks: what two H200 gave, held against
+the limits that they really have.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,28 @@ LIBRARY = "cuBLAS 12.8"
 SHAPE = "8192x8192x8192"
 RIGHT, WRONG = "0123456789abcdef", "fedcba9876543210"
 RING: dict[str, Any] = {
-    "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": SHAPE, "iteration": 17, "lap": 0, "slot": 5, "made_s": 100.0,
-    "found_s": 101.0, "elements": 1, "of": 67108864, "nan": 0, "infinite": 0, "stride": None, "span": [7, 7], "xor_or": "0001",
-    "xor_and": "0001", "bits": {"0": 1},
-    "first": [{"index": [0, 7], "address": 123456, "expected": "3f80", "got": "3f81", "xor": "0001"}],
-}  # fmt: skip
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "ring",
+    "shape": SHAPE,
+    "iteration": 17,
+    "lap": 0,
+    "slot": 5,
+    "made_s": 100.0,
+    "found_s": 101.0,
+    "elements": 1,
+    "of": 67108864,
+    "nan": 0,
+    "infinite": 0,
+    "stride": None,
+    "span": [7, 7],
+    "xor_or": "0001",
+    "xor_and": "0001",
+    "bits": {"0": 1},
+    "first": [
+        {"index": [0, 7], "address": 123456, "expected": "3f80", "got": "3f81", "xor": "0001"}
+    ],
+}
 STRESS_NG = ToolOutput("stress-ng", "pass", "8 workers for 240 s without a wrong result")
 STRESSAPPTEST = ToolOutput(
     "stressapptest",
@@ -66,7 +85,9 @@ def made() -> Plan:
 
 
 def burned() -> dict[tuple[str, str], float]:
-    """What a healthy H200 gives, by reading and by the load's own count, in which its GPU is gpu0."""
+    """What a healthy H200 gives, by reading and by the load's own count, in
+    which its GPU is gpu0.
+    """
     found: dict[tuple[str, str], float] = {
         ("burn_filled", "gpu0"): 0.9,
         ("burn_copied", "gpu0"): 40.0,
@@ -351,9 +372,17 @@ def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machin
     assert isinstance(kind, str)
     assert kind not in ("", "-", "unknown")
     assert row == {
-        "format": "bf16", "iteration": 17.0, "elements": 1.0, "first address": "0x1e240", "stride": "-", "XOR": "0001", "bits": "0:1",
-        "made at s": 100.0, "degC": 71.0, "MHz": 1755.0,
-    }  # fmt: skip
+        "format": "bf16",
+        "iteration": 17.0,
+        "elements": 1.0,
+        "first address": "0x1e240",
+        "stride": "-",
+        "XOR": "0001",
+        "bits": "0:1",
+        "made at s": 100.0,
+        "degC": 71.0,
+        "MHz": 1755.0,
+    }
     assert box.rows("gpu0") == []
 
 
@@ -394,7 +423,10 @@ def test_a_gpu_that_comes_to_another_result_than_its_siblings_fails_by_name(box:
     box.digest("gpu1", "f64", RIGHT, WRONG)
     said = box.said()
     assert said.outcome == "fail"
-    told = f"burn_digests_differ on gpu1: measured 1 (f64 {SHAPE}: result {WRONG}, 2 of 3 have {RIGHT}), limit <= 0"
+    told = (
+        f"burn_digests_differ on gpu1: measured 1 (f64 {SHAPE}: result {WRONG}, 2 of 3 have "
+        f"{RIGHT}), limit <= 0"
+    )
     assert said.message.startswith(told)
     assert len(said.message.splitlines()) == 1
     assert excused(said, "together.burn", "burn_digests_differ", "gpu1") == ["fail"]
@@ -520,10 +552,18 @@ def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_the
     word = {"address": 4096, "expected": "0" * 16, "got": f"{32:016x}", "xor": f"{32:016x}"}
     chips.wrong["gpu1"] = [
         {
-            "component": "gpu0", "check": "vram", "pattern": "march C-", "pass": 3, "words": 1, "bits": {"5": 1}, "xor_or": f"{32:016x}",
-            "xor_and": f"{32:016x}", "found_s": 100.0, "first": [word],
+            "component": "gpu0",
+            "check": "vram",
+            "pattern": "march C-",
+            "pass": 3,
+            "words": 1,
+            "bits": {"5": 1},
+            "xor_or": f"{32:016x}",
+            "xor_and": f"{32:016x}",
+            "found_s": 100.0,
+            "first": [word],
         }
-    ]  # fmt: skip
+    ]
     chips.change("gpu1", "vram_miscompares", 1.0)
     said = chips.memory_said()
     assert said.outcome == "fail"
@@ -557,6 +597,10 @@ def test_what_is_measured_is_in_the_plan_by_class() -> None:
     }
     pairs = {f"{a}->{b}" for a in NAMES for b in NAMES if a != b}
     assert per == {
-        "burn_f64": {*NAMES}, "burn_f64_ratio": {*NAMES}, "burn_digests_differ": {*NAMES}, "burn_peer_copied": pairs,
-        "burn_cpu_failures": {"cpu"}, "vram_rate": {*NAMES},
-    }  # fmt: skip
+        "burn_f64": {*NAMES},
+        "burn_f64_ratio": {*NAMES},
+        "burn_digests_differ": {*NAMES},
+        "burn_peer_copied": pairs,
+        "burn_cpu_failures": {"cpu"},
+        "vram_rate": {*NAMES},
+    }

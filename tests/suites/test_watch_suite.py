@@ -1,4 +1,6 @@
-"""The checks of what was seen of the GPUs under load, over telemetry segments that are written line by line, with their real limits."""
+"""The checks of what was seen of the GPUs under load, over telemetry segments that are written
+line by line, with their real limits.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ COUNTED = {
 
 
 def healthy(moment: float) -> dict[str, float]:
-    """A GPU that is idle, then loaded, then idle again; its link trains up within the first second."""
+    """A GPU that is idle, then loaded, then idle again; its link trains up
+    within the first second.
+    """
     busy = BEGIN <= moment < END
     up = BEGIN + 1.0 <= moment < END + 0.5
     return {
@@ -97,7 +101,10 @@ def samples(
     pause: tuple[float, float] = (0.0, 0.0),
     period: float = 0.2,
 ) -> list[tuple[float, Body]]:
-    """The telemetry of a GPU for each change; None takes a reading away. The last of them is not sampled within `pause`."""
+    """The telemetry of a GPU for each change; None takes a reading away.
+
+    The last of them is not sampled within `pause`.
+    """
     found: list[tuple[float, Body]] = []
     for step in itertools.count():
         moment = round(100.0 + period * step, 3)
@@ -145,7 +152,9 @@ def sound() -> GpuHistory:
 
 
 def known(records: list[tuple[float, Body]]) -> Mapping[str, GpuHistory]:
-    """The histories of telemetry; that of a healthy GPU is made once, because every test has one."""
+    """The histories of telemetry; that of a healthy GPU is made once, because
+    every test has one.
+    """
     by: dict[str, list[tuple[float, Body]]] = {}
     for moment, body in records:
         assert isinstance(body, Sample)
@@ -172,7 +181,9 @@ def made(name: str) -> Plan:
 
 
 class Watch:
-    """Asks the checks of the watch what they make of the second GPU's telemetry; the first is healthy."""
+    """Asks the checks of the watch what they make of the second GPU's
+    telemetry; the first is healthy.
+    """
 
     def __init__(self) -> None:
         self.inventory, self.gpus = box()
@@ -369,7 +380,11 @@ def test_the_larger_of_flag_and_sum_counts(see: Watch) -> None:
 def test_a_sum_that_was_reset_is_an_error_and_flags_stay_evidence(see: Watch) -> None:
     reset = see.throttling(at(120.0, 999.0, hw_thermal_s=0.0, reason_hw_power_brake=1.0))
     assert reset.outcome == "error"
-    told = "hw_thermal_s of gpu1 fell: the counter was reset, so its growth is not known: look for NVRM lines in `dmesg`"
+    told = (
+        "hw_thermal_s of gpu1 fell: the counter was reset, so its growth is not known: look "
+        "for "
+        "NVRM lines in `dmesg`"
+    )
     assert reset.message.startswith(told)
     assert reset.measured("gpu_power_brake")["gpu1"] == pytest.approx(25.0, abs=0.3)
 
@@ -537,7 +552,10 @@ def test_what_no_sensor_can_mean_is_not_measured(
         (always(power_limit_w=300.0, ecc_enabled=0.0), None),
         (
             lambda moment: {"power_limit_w": 450.0 if moment < 125.0 else 300.0},
-            "gpu1: the power limit changed from 450 W to 300 W 25 s after the watch began (during burn.gpu_burn[float])",
+            (
+                "gpu1: the power limit changed from 450 W to 300 W 25 s after the watch began "
+                "(during burn.gpu_burn[float])"
+            ),
         ),
         (
             lambda moment: {"power_limit_w": 450.0 if 125.0 < moment < 126.0 else 300.0},
@@ -594,7 +612,10 @@ def test_settings(see: Watch, change: Change, told: str | None) -> None:
 def test_what_was_set_from_the_start_is_a_note(see: Watch) -> None:
     assert see.settings(always(reason_clocks_setting=1.0)).outcome == "pass"
     assert see.notes == [
-        "gpu1: its clocks are held at a value that somebody set (reason clocks-setting), from the start"
+        (
+            "gpu1: its clocks are held at a value that somebody set (reason clocks-setting), "
+            "from the start"
+        )
     ]
 
 
@@ -713,7 +734,10 @@ def test_the_link_under_load(see: Watch, change: Change, told: str | None) -> No
 def test_a_gpu_that_never_was_busy_proves_nothing_of_its_link(see: Watch) -> None:
     said = see.ask("pcie_link", samples(unchanged, always(utilisation=0.5)))
     assert said.outcome == "error"
-    told = "was never in full use while link_gen was sampled: run a profile with a burn, or a longer one (BURN=120); gpu1 was never"
+    told = (
+        "was never in full use while link_gen was sampled: run a profile with a burn, or a "
+        "longer one (BURN=120); gpu1 was never"
+    )
     assert said.message.startswith(f"gpu1 {told}")
     assert said.measured("gpu_link_gen") == {"gpu0": 4.0}
 
@@ -784,7 +808,10 @@ def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watc
         "counters", samples(unchanged, lambda moment: {"ecc_uncorrected": 7.0, **reset(moment)})
     )
     assert said.outcome == "error"
-    told = "ecc_uncorrected of gpu1 fell: the counter was reset, so its growth is not known: look for NVRM lines"
+    told = (
+        "ecc_uncorrected of gpu1 fell: the counter was reset, so its growth is not known: look "
+        "for NVRM lines"
+    )
     assert said.message.startswith(told)
     assert said.measured("gpu_remapped_new") == {"gpu0": 0.0, "gpu1": 1.0}
     assert said.measured("gpu_ecc_uncorrected_new") == {"gpu0": 0.0}

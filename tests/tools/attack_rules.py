@@ -1,4 +1,5 @@
-"""What each format needs: the lines that a pass may do without and why, and the numbers that decide.
+"""What each format needs: the lines that a pass may do without and why, and the numbers that
+decide.
 
 Every pattern here was looked at; a line that matches none of its tool's is needed.
 """
@@ -6,111 +7,156 @@ Every pattern here was looked at; a line that matches none of its tool's is need
 from __future__ import annotations
 
 # Lines without which the readings are the same: banners, talk, and what other lines say as well.
-NOT_NEEDED: dict[str, tuple[str, ...]] = (
-    {
-        "gpu-burn": (
-            # One of many snapshots: counts go on in the next, and the table at the end has the verdict.
-            r"^\d+\.\d%\s+proc'd:",
-            r"^\s*Summary at:",
-            r"^(?:Using compare file|Burning for|Run length|GPU \d+: (?:NVIDIA|Tesla|TITAN|GeForce)|Initialized device|Uninitted cublas)",
-            r"^(?:Killing processes|Freed memory|done$|\$ )",
-            # Without it the length of the ring follows from the products.
-            r"^Results are \d+ bytes each",
+NOT_NEEDED: dict[str, tuple[str, ...]] = {
+    "gpu-burn": (
+        # One of many snapshots: counts go on in the next, and the table at the end has the
+        # verdict.
+        r"^\d+\.\d%\s+proc'd:",
+        r"^\s*Summary at:",
+        (
+            r"^(?:Using compare file|Burning for|Run length|GPU \d+: "
+            r"(?:NVIDIA|Tesla|TITAN|GeForce)|Initialized device|Uninitted cublas)"
         ),
-        "stress-ng": (
-            r"\(secs\)",  # the units under the head of the table
-            r"(?:debug|info): +\[\d+\] (?:skipped: 0|passed: |failed: 0|metrics untrustworthy: 0)",  # each says what the others say
-            r"\[7187\] successful run completed",  # with --times, `for a 2.01s run time` is as good an end
-            r"for a \d+\.\d+s run time|(?:CPU|user|system|total) time|load average",  # of --times
-            r"note: |^\$ |stressor +bogo-ops-per-second|miscellaneous metrics|<--- \(",
-            # Of versions without the level metrc, some print it and some do not; proof.proven holds the run against the clock.
-            r"\[811\] setting to a ",
-            r"metrc: \[\d+\] (?!stressor +bogo ops)[a-z-]+ .*(?:harmonic|geometric) mean|metrc: \[\d+\] (?:matrix|vm) +[\d.]+ +[a-z]",
+        r"^(?:Killing processes|Freed memory|done$|\$ )",
+        # Without it the length of the ring follows from the products.
+        r"^Results are \d+ bytes each",
+    ),
+    "stress-ng": (
+        r"\(secs\)",  # the units under the head of the table
+        # each says what the others say
+        r"(?:debug|info): +\[\d+\] (?:skipped: 0|passed: |failed: 0|metrics untrustworthy: 0)",
+        # with --times, `for a 2.01s run time` is as good an end
+        r"\[7187\] successful run completed",
+        r"for a \d+\.\d+s run time|(?:CPU|user|system|total) time|load average",  # of --times
+        r"note: |^\$ |stressor +bogo-ops-per-second|miscellaneous metrics|<--- \(",
+        # Of versions without the level metrc, some print it and some do not; proof.proven holds
+        # the run against the clock.
+        r"\[811\] setting to a ",
+        (
+            r"metrc: \[\d+\] (?!stressor +bogo ops)[a-z-]+ .*(?:harmonic|geometric) mean|metrc: "
+            r"\[\d+\] (?:matrix|vm) +[\d.]+ +[a-z]"
         ),
-        "stressapptest": (
-            r"^(?:Log: (?!Commandline)|Stats: (?:SAT revision|(?:File|Net) Copy|Data Check|Invert Data|Disk))",
-            r"^\$ ",
+    ),
+    "stressapptest": (
+        (
+            r"^(?:Log: (?!Commandline)|Stats: (?:SAT revision|(?:File|Net) Copy|Data "
+            r"Check|Invert Data|Disk))"
         ),
-        # A log has no line that must come, and no end: that none is lost, sequence numbers say (observe/kmsg.py), not the text.
-        "kernel-log": (r".",),
-        "p2pBandwidthLatencyTest": (
-            r"^Device=\d+ CAN(?:NOT)? Access Peer",  # the matrix says the same
-            r"^\[P2P|^\*\*\*NOTE|^So you can see|^NOTE:",
-            r"^Device: 0, NVIDIA H200",  # of one GPU the list is whole with it or without it
+        r"^\$ ",
+    ),
+    # A log has no line that must come, and no end: that none is lost, sequence numbers say
+    # (observe/kmsg.py), not the text.
+    "kernel-log": (r".",),
+    "p2pBandwidthLatencyTest": (
+        r"^Device=\d+ CAN(?:NOT)? Access Peer",  # the matrix says the same
+        r"^\[P2P|^\*\*\*NOTE|^So you can see|^NOTE:",
+        r"^Device: 0, NVIDIA H200",  # of one GPU the list is whole with it or without it
+    ),
+    "nvbandwidth": (
+        r"^nvbandwidth Version|^(?:CUDA|Driver|Built|NOTE|Performance|MPI)|^(?:node17|vm)$",
+        r'^"(?:CUDA|Driver|git_version|version)|^done |^"GPU Device list" : null',
+        r"^COEFFICIENT_OF_VARIATION|^Waived:",
+        r"^Device 0: NVIDIA H200 \(00000000:00",  # of one GPU, as above
+        r"^Running \w+\.$",  # where its SUM names it
+        # of the only matrix in the text: versions without sums are read too
+        r"^SUM \w+ [\d.]+$",
+    ),
+    "deviceQuery": (
+        (
+            r"^\S*deviceQuery Starting|^CUDA Device Query|^MapSMtoCores|^> Peer access|^< "
+            r"|^Compute Mode:|^\$ |^NOTE|^deviceQuery, "
         ),
-        "nvbandwidth": (
-            r"^nvbandwidth Version|^(?:CUDA|Driver|Built|NOTE|Performance|MPI)|^(?:node17|vm)$",
-            r'^"(?:CUDA|Driver|git_version|version)|^done |^"GPU Device list" : null',
-            r"^COEFFICIENT_OF_VARIATION|^Waived:",
-            r"^Device 0: NVIDIA H200 \(00000000:00",  # of one GPU, as above
-            r"^Running \w+\.$",  # where its SUM names it
-            r"^SUM \w+ [\d.]+$",  # of the only matrix in the text: versions without sums are read too
+        (
+            r"^(?:Total (?:amount of (?:shared|constant)|shared|number)|Warp size|Max(?:imum)? "
+            r"|Concurrent|Run time|Support|Alignment)"
         ),
-        "deviceQuery": (
-            r"^\S*deviceQuery Starting|^CUDA Device Query|^MapSMtoCores|^> Peer access|^< |^Compute Mode:|^\$ |^NOTE|^deviceQuery, ",
-            r"^(?:Total (?:amount of (?:shared|constant)|shared|number)|Warp size|Max(?:imum)? |Concurrent|Run time|Support|Alignment)",
-            r"^Integrated GPU",
-            r"^(?:Texture alignment|Device supports|Device has Unified|\(\d+\)|\([ \d,]+\))",
-            r"^\d+ CUDA|^Maximum|^Memory (?:Clock|Bus)|^L2 Cache|^GPU (?:Max )?Clock|^CUDA Driver Version|^Device has ECC",  # see LOST
+        r"^Integrated GPU",
+        r"^(?:Texture alignment|Device supports|Device has Unified|\(\d+\)|\([ \d,]+\))",
+        # see LOST
+        (
+            r"^\d+ CUDA|^Maximum|^Memory (?:Clock|Bus)|^L2 Cache|^GPU (?:Max )?Clock|^CUDA "
+            r"Driver Version|^Device has ECC"
         ),
-        "bandwidthTest": (
-            r"CUDA Bandwidth Test\] - Starting|^Running on|^(?:Quick|Shmoo|Range) Mode|^NOTE|^\$ |^!!!!!Cumulative|^\.+$",
-            r"^\d+\s+\d+\.\d$",  # of --mode=shmoo, all sizes but the last: see the assertion of equal readings
+    ),
+    "bandwidthTest": (
+        (
+            r"CUDA Bandwidth Test\] - Starting|^Running on|^(?:Quick|Shmoo|Range) Mode|^NOTE|^\$ "
+            r"|^!!!!!Cumulative|^\.+$"
         ),
-        "topo-m": (
-            r"^(?:\$ |Legend:|NIC Legend:|NIC\d+: |X +=|(?:SYS|SOC|NODE|PHB|PXB|PIX|PSB|NV#) +=|CPU Affinity = )",
+        # of --mode=shmoo, all sizes but the last: see the assertion of equal readings
+        r"^\d+\s+\d+\.\d$",
+    ),
+    "topo-m": (
+        (
+            r"^(?:\$ |Legend:|NIC Legend:|NIC\d+: |X +=|(?:SYS|SOC|NODE|PHB|PXB|PIX|PSB|NV#) "
+            r"+=|CPU Affinity = )"
         ),
-        "topo-p2p": (r"^(?:\$ |Legend:|(?:X|OK|CNS|GNS|TNS|NS|DR|U) +=)",),
-        "smartctl": (
-            r'^(?:7,|4|"version"|"temperature": 35,|"value": 0,)$',
-            # smartctl derives it from the critical warning and says both.
-            r'^"passed": true$',
+    ),
+    "topo-p2p": (r"^(?:\$ |Legend:|(?:X|OK|CNS|GNS|TNS|NS|DR|U) +=)",),
+    "smartctl": (
+        r'^(?:7,|4|"version"|"temperature": 35,|"value": 0,)$',
+        # smartctl derives it from the critical warning and says both.
+        r'^"passed": true$',
+    ),
+    "dmidecode": (
+        (
+            r"^# dmidecode|^Getting SMBIOS|^SMBIOS \d|^Physical Memory Array$|^Memory "
+            r"Device$|^Location:"
         ),
-        "dmidecode": (
-            r"^# dmidecode|^Getting SMBIOS|^SMBIOS \d|^Physical Memory Array$|^Memory Device$|^Location:",
-            r"^Form Factor:",
-        ),
-    }
-    | dict.fromkeys(
-        ("cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "burn", "vram"),
-        (r'^\{"(?:note|progress)": ',),
-    )
+        r"^Form Factor:",
+    ),
+} | dict.fromkeys(
+    ("cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "burn", "vram"),
+    (r'^\{"(?:note|progress)": ',),
 )
 
-# Lines whose loss takes readings with it and alters none: what is absent is unset, and fails where it is due.
+# Lines whose loss takes readings with it and alters none: what is absent is unset, and fails where
+# it is due.
 LOST: dict[str, tuple[str, ...]] = {
-    # Each is printed by some versions, or where the driver tells it; two devices that differ in them are refused.
+    # Each is printed by some versions, or where the driver tells it; two devices that differ in
+    # them are refused.
     "deviceQuery": (
-        r"^(?:CUDA Driver Version|GPU (?:Max )?Clock|Memory Clock|Memory Bus|L2 Cache|Device has ECC)",
+        (
+            r"^(?:CUDA Driver Version|GPU (?:Max )?Clock|Memory Clock|Memory Bus|L2 Cache|Device "
+            r"has ECC)"
+        ),
     ),
     # A run of --csv or of several runs has no head that says what will come.
     "bandwidthTest": (r"^bandwidthTest-[HD]2[HD]", r"CUDA Bandwidth Test\] - Starting"),
-    # What a disk does not offer is absent; the critical warning says by itself when the spare runs out.
+    # What a disk does not offer is absent; the critical warning says by itself when the spare runs
+    # out.
     "smartctl": (
         r'^"(?:passed|available_spare|available_spare_threshold|percentage_used|power_on_hours|current|hours)":',
     ),
-    # Of a machine with several modules, one that lacks a line of the others is refused; with one module nothing tells.
+    # Of a machine with several modules, one that lacks a line of the others is refused; with one
+    # module nothing tells.
     "dmidecode": (
-        r"^(?:Total Width|Data Width|Form Factor|Bank Locator|Speed|Manufacturer|Serial Number|Part Number|Configured Memory Speed):",
+        (
+            r"^(?:Total Width|Data Width|Form Factor|Bank Locator|Speed|Manufacturer|Serial "
+            r"Number|Part Number|Configured Memory Speed):"
+        ),
     ),
     # An event that is cut is not told, one that is doubled is told twice.
     "kernel-log": (r"NVRM: Xid",),
 }
 
-# Texts whose last section nothing announces: what comes before it is a whole text of its own. What is due and absent fails.
+# Texts whose last section nothing announces: what comes before it is a whole text of its own. What
+# is due and absent fails.
 UNSEEN_END = frozenset({"nvbandwidth", "p2pBandwidthLatencyTest", "bandwidthTest", "kernel-log"})
 
 # Lines that are counted: twice there, they are two.
 COUNTED: dict[str, tuple[str, ...]] = {"kernel-log": (r"NVRM: Xid",)}
 
-# Readings of gpu-burn over all its progress lines, and by which share of themselves they may move when one is lost.
+# Readings of gpu-burn over all its progress lines, and by which share of themselves they may move
+# when one is lost.
 MOVES = {"gpu_burn_rate": 0.02, "gpu_burn_temperature": 0.1, "gpu_burn_compares": 0.5}
 
 _BAD = ("nan", "inf", "-inf", "1e999", "9" * 400, "-1.00", "1,5")
 _COUNT = ("1", "12", "-1", "NaN", "1e999", "9" * 30)
 _FLOAT = ("NaN", "Infinity", "-Infinity", "1e999", '"5"', "true", "null", "[1]", "9" * 400)
 
-# (tool, pattern whose first group is the number or word, what stands there instead, whether a pass may carry it as a reading)
+# (tool, pattern whose first group is the number or word, what stands there instead, whether a pass
+# may carry it as a reading)
 ALTERED: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("gpu-burn", r"errors: (0)", _COUNT, False),
     ("gpu-burn", r"errors: 0 [-/] (0)", _COUNT, False),

@@ -1,4 +1,6 @@
-"""Texts made to take long: what is read line by line, and what patterns and lists would go through again and again."""
+"""Texts made to take long: what is read line by line, and what patterns and lists would go
+through again and again.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ _HELLO = {"dtypes": ["f64", "f8"], "seconds": 8.0, "peers": 1, "uuid": "GPU-1", 
 _SMART = '{"smartctl": {"exit_status": 0, "messages": '
 _DIMM = "Handle 0x0010, DMI type 17, 84 bytes\nMemory Device\n"
 _SLOT = _DIMM + "\tSize: 1 GB\n\tLocator: A\n\tType: DDR5\n\n"
-_ARRAYS = "Handle 0x{:04X}, DMI type 16, 23 bytes\n\n\tUse: x\n\tError Correction Type: x\n\tNumber Of Devices: 0\n\n"
+_ARRAYS = (
+    "Handle 0x{:04X}, DMI type 16, 23 bytes\n\n\tUse: x\n\tError Correction Type: "
+    "x\n\tNumber Of "
+    "Devices: 0\n\n"
+)
 
 
 def _wide(size: int) -> str:
@@ -56,8 +62,9 @@ def _laps(_: int) -> str:
     )
 
 
-# By tool and name: what makes the text of a size. The size is the name's of SIZE, else 100,000 letters: enough for what is done to each
-# letter again for each letter; what is done to each line again for each line needs more of them.
+# By tool and name: what makes the text of a size. The size is the name's of SIZE, else 100,000
+# letters: enough for what is done to each letter again for each letter; what is done to each line
+# again for each line needs more of them.
 HOSTILE: dict[tuple[str, str], Build] = {
     **{(tool, "one long word"): _again("x", _FIRST[tool] + "\n") for tool in ANY},
     **{
@@ -109,7 +116,8 @@ HOSTILE: dict[tuple[str, str], Build] = {
     ("kernel-log", "not started"): _again("[1.0] NVRM: RmInitAdapter failed\n"),
     ("kernel-log", "drivers"): _again("[1.0] NVRM: API mismatch\n"),
     ("kernel-log", "storm"): lambda size: "".join(
-        f"Jan 12 {index // 3600 % 24:02}:{index // 60 % 60:02}:{index % 60:02} n kernel: pcieport 0000:00:01.0: AER: "
+        f"Jan 12 {index // 3600 % 24:02}:{index // 60 % 60:02}:{index % 60:02} n kernel: pcieport "
+        "0000:00:01.0: AER: "
         "Corrected error received: 0000:00:01.0\n"
         for index in range(size // 96)
     ),

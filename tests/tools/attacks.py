@@ -94,7 +94,9 @@ def _load(parse: Callable[[ProgramResult], LoadOutput]) -> Read:
 
 
 def _facts(parse: Callable[[str, int], Any]) -> Read:
-    """dmidecode and smartctl are given the exit code too, and their *pass* is a report without a fault."""
+    """dmidecode and smartctl are given the exit code too, and their *pass* is a
+    report without a fault.
+    """
 
     def worth(text: str) -> object:
         try:

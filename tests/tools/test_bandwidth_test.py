@@ -103,12 +103,19 @@ def test_a_pass_with_something_after_it() -> None:
 
 
 def csv_row(kind: str, size: int, rate: float, unit: str = "GB") -> str:
-    return f"bandwidthTest-{kind}, Bandwidth = {rate} {unit}/s, Time = 0.1 s, Size = {size} bytes, NumDevsUsed = 1\n"
+    return (
+        f"bandwidthTest-{kind}, Bandwidth = {rate} {unit}/s, Time = 0.1 s, Size = {size} "
+        "bytes, "
+        "NumDevsUsed = 1\n"
+    )
 
 
 def csv(*rows: str) -> str:
     """A run of a range of sizes, as rows of `--csv`."""
-    return f"[CUDA Bandwidth Test] - Starting...\n Device 0: L40S\n Range Mode\n{''.join(rows)}Result = PASS\n"
+    return (
+        "[CUDA Bandwidth Test] - Starting...\n Device 0: L40S\n Range "
+        f"Mode\n{''.join(rows)}Result = PASS\n"
+    )
 
 
 def test_gpu0_may_be_asked_for() -> None:
@@ -152,7 +159,8 @@ def test_a_table_that_comes_twice_is_told() -> None:
             OLD.replace(", Paged memory", "").replace(
                 "\n Device to Device",
                 "\n Device to Host Bandwidth, 1 Device(s), Paged memory\n"
-                "   Transfer Size (Bytes)\tBandwidth(MB/s)\n   33554432\t\t\t4137.1\n\n Device to Device",
+                "   Transfer Size (Bytes)\tBandwidth(MB/s)\n   33554432\t\t\t4137.1\n\n Device to "
+                "Device",
             ),
             "h2d does not say PINNED or PAGEABLE",
         ),
@@ -166,7 +174,10 @@ def test_a_table_that_comes_twice_is_told() -> None:
         (SHMOO.replace("Shmoo", "Quick"), "quick mode has not"),
         (QUICK[: QUICK.index(" Host")] + "Result = PASS\n", "measured nothing"),
         (
-            "[CUDA Bandwidth Test] - Starting...\nInvalid memory mode - valid modes are pageable or pinned\nResult = FAIL\n",
+            (
+                "[CUDA Bandwidth Test] - Starting...\nInvalid memory mode - valid modes are "
+                "pageable or pinned\nResult = FAIL\n"
+            ),
             "Invalid",
         ),
         (
@@ -174,7 +185,10 @@ def test_a_table_that_comes_twice_is_told() -> None:
             "no GPU",
         ),
         (
-            "[CUDA Bandwidth Test] - Starting...\ncudaGetDeviceCount returned 802\n-> system not yet initialized\n",
+            (
+                "[CUDA Bandwidth Test] - Starting...\ncudaGetDeviceCount returned 802\n-> system "
+                "not yet initialized\n"
+            ),
             "fabric",
         ),
         (

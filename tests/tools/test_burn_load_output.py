@@ -1,4 +1,6 @@
-"""What the loads `burn` and `vram` printed, read strictly: a whole run, and everything less than that."""
+"""What the loads `burn` and `vram` printed, read strictly: a whole run, and
+everything less than that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Texts of tools that contradict themselves, each made of a healthy recording: an error, and never a pass."""
+"""Texts of tools that contradict themselves, each made of a healthy recording:
+an error, and never a pass.
+"""
 
 from __future__ import annotations
 
@@ -147,15 +149,21 @@ def test_nvbandwidth_extremes_of_its_own_cells() -> None:
 
 
 def burn_text(*steps: tuple[float, int, float]) -> str:
-    """gpu-burn for ten seconds on one GPU that works and one that shows nothing; (percent, products, Gflop/s) of the first."""
+    """gpu-burn for ten seconds on one GPU that works and one that shows nothing; (percent,
+    products, Gflop/s) of the first.
+    """
     head = ["Burning for 10 seconds."]
     for gpu in (0, 1):
         head.append(
-            f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using 512 MB of it), using FLOATS"
+            f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using "
+            "512 MB of it), using FLOATS"
         )
         head.append("Results are 268435456 bytes each, thus performing 1 iterations")
     shown = [
-        f"{percent:.1f}%  proc'd: {products} ({rate:.0f} Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 0   temps: 47 C - 46 C "
+        (
+            f"{percent:.1f}%  proc'd: {products} ({rate:.0f} Gflop/s) - 0 (0 Gflop/s)   errors: "
+            "0 - 0   temps: 47 C - 46 C "
+        )
         for percent, products, rate in steps
     ]
     return "\n".join(

@@ -74,7 +74,10 @@ def test_a_run_that_lives() -> None:
 
 
 def test_not_started() -> None:
-    line = "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared object file"
+    line = (
+        "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared "
+        "object file"
+    )
     reason = cuda_error.start_failure(["$ ./nvbandwidth", line])
     assert reason is not None
     assert reason.startswith("it did not start: './nvbandwidth: error while")

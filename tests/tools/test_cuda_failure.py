@@ -29,7 +29,10 @@ from acceptance.tools import cuda_error
         ("cudaGetDeviceProperties returned 101", 101, None),
         ("cudaGetDeviceCount returned 35\nResult = FAIL", 35, None),
         (
-            'CUDA error at bandwidthTest.cu:730 code=46(cudaErrorDevicesUnavailable) "cudaSetDevice(0)" ',
+            (
+                "CUDA error at bandwidthTest.cu:730 code=46(cudaErrorDevicesUnavailable) "
+                '"cudaSetDevice(0)" '
+            ),
             46,
             "cudaErrorDevicesUnavailable",
         ),

@@ -147,13 +147,17 @@ def test_error(old: str, new: str, reason: str) -> None:
 @each("code", [3, 35, 38, 46, 100, 802, 803, 804, 999, 4711])
 def test_a_cuda_error_is_never_a_fault(code: int) -> None:
     output = device_query.parse(
-        f"./deviceQuery Starting...\n\ncudaGetDeviceCount returned {code}\n-> words\nResult = FAIL\n"
+        f"./deviceQuery Starting...\n\ncudaGetDeviceCount returned {code}\n-> words\nResult "
+        "= FAIL\n"
     )
     assert (output.outcome, f"{code} (words)" in output.reason) == ("error", True)
 
 
 def test_uncorrectable_memory_is_a_fault() -> None:
-    lost = 'CUDA error at deviceQuery.cpp:240 code=214(cudaErrorECCUncorrectable) "cudaDeviceCanAccessPeer()"\n'
+    lost = (
+        "CUDA error at deviceQuery.cpp:240 code=214(cudaErrorECCUncorrectable) "
+        '"cudaDeviceCanAccessPeer()"\n'
+    )
     assert device_query.parse(TWO.partition("> Peer")[0] + lost).outcome == "fail"
 
 
@@ -211,7 +215,8 @@ def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
                 output = device_query.parse("".join(changed))
             except UnreadableOutput:
                 continue
-            # A single device cannot show that its version prints the clock or the cache: those may only be absent.
+            # A single device cannot show that its version prints the clock or the cache: those may
+            # only be absent.
             assert output.outcome == "error" or _numbers(output).items() <= _numbers(whole).items()
             assert output.outcome == "error" or text is OLD or output == whole
 

@@ -22,7 +22,8 @@ OLDEST = (RECORDINGS / "ok_2gpu_2014_no_rates.txt").read_text()
 DIED = (RECORDINGS / "died_gpu0_mid_run.txt").read_text()
 
 HEAD = (
-    "Initialized device 0 with 24217 MB of memory (23801 MB available, using 2560 MB of it), using FLOATS\n"
+    "Initialized device 0 with 24217 MB of memory (23801 MB available, using 2560 MB of it), "
+    "using FLOATS\n"
     "Results are 268435456 bytes each, thus performing 8 iterations\n"
 )
 TABLE = "\nTested 1 GPUs:\n\tGPU 0: OK\n"
@@ -31,7 +32,10 @@ TABLE = "\nTested 1 GPUs:\n\tGPU 0: OK\n"
 def one(*products: int, errors: str = "0", rate: int = 52000, head: str = HEAD) -> str:
     """A run of one GPU, `products` shown at even times up to 100 %."""
     lines = [
-        f"{100 * (index + 1) / len(products):.1f}%  proc'd: {done} ({rate} Gflop/s)   errors: {errors}   temps: 60 C \n"
+        (
+            f"{100 * (index + 1) / len(products):.1f}%  proc'd: {done} ({rate} Gflop/s)   "
+            f"errors: {errors}   temps: 60 C \n"
+        )
         for index, done in enumerate(products)
     ]
     return head + "".join(lines) + TABLE
@@ -40,7 +44,8 @@ def one(*products: int, errors: str = "0", rate: int = 52000, head: str = HEAD) 
 def two(*products: tuple[int, int], head: str = HEAD + HEAD.replace("device 0", "device 1")) -> str:
     """A run of two GPUs, as `one` is of one."""
     lines = [
-        f"{100 * (index + 1) / len(products):.1f}%  proc'd: {first} (52000 Gflop/s) - {second} (52000 Gflop/s)   "
+        f"{100 * (index + 1) / len(products):.1f}%  proc'd: {first} (52000 Gflop/s) - {second} "
+        "(52000 Gflop/s)   "
         "errors: 0 - 0   temps: 60 C - 61 C \n"
         for index, (first, second) in enumerate(products)
     ]
@@ -50,7 +55,8 @@ def two(*products: tuple[int, int], head: str = HEAD + HEAD.replace("device 0", 
 def device(number: int, used_mb: int, ring: int, size: int = 268435456) -> str:
     """What is printed when a process has taken its memory."""
     return (
-        f"Initialized device {number} with 24217 MB of memory (23801 MB available, using {used_mb} MB of it), using FLOATS\n"
+        f"Initialized device {number} with 24217 MB of memory (23801 MB available, using "
+        f"{used_mb} MB of it), using FLOATS\n"
         f"Results are {size} bytes each, thus performing {ring} iterations\n"
     )
 
@@ -188,7 +194,8 @@ def test_the_oldest_versions_tell_each_wrong_result() -> None:
 
 def test_a_dead_process_leaves_no_error_count() -> None:
     output = gpu_burn.parse(
-        "Burning for 9 seconds.\n0.0%  proc'd: -1 (0 Gflop/s)   errors: 1641686072  (DIED!)  temps: 3 C"
+        "Burning for 9 seconds.\n0.0%  proc'd: -1 (0 Gflop/s)   errors: 1641686072  (DIED!)  "
+        "temps: 3 C"
     )
     assert output.outcome == "fail", output.reason
     assert "died on GPU 0: see the kernel log" in output.reason

@@ -127,7 +127,11 @@ def test_json_gives_what_the_text_gives() -> None:
 
 def test_older_text() -> None:
     """No version, no devices, no sums; a diagonal of 0.00 is what N/A is today."""
-    text = f"Running device_to_device_memcpy_write_ce.\n{D2D}          0         1\n0      0.00    276.07\n1    276.36      0.00\n"
+    text = (
+        f"Running device_to_device_memcpy_write_ce.\n{D2D}          0         1\n0      0.00  "
+        "  "
+        "276.07\n1    276.36      0.00\n"
+    )
     output = nvbandwidth.parse(text + host("6.20", "12.36"))
     assert dict(output.reading("device_to_device_memcpy_write_ce")) == {
         "gpu0->gpu1": 276.07,
@@ -175,9 +179,11 @@ def across(*processes: int) -> str:
     totals = "multinode_device_to_device_all_to_one_write_sm"
     return (
         f"nvbandwidth Version: v0.7\nMPI version: Open MPI v4.1.4\n{shown}\nRunning {pairs}.\n{D2D}"
-        "           0         1         2\n 0       N/A    798.00    797.00\n 1    798.00       N/A    797.50\n"
+        "           0         1         2\n 0       N/A    798.00    797.00\n 1    798.00       "
+        "N/A    797.50\n"
         f" 2    797.00    798.50       N/A\n\nSUM {pairs} 4786.00\n\nRunning {totals}.\n"
-        "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)\n           0         1         2\n"
+        "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)\n           0         1         "
+        "2\n"
         f" 0    800.00    801.00    802.00\n\nSUM {totals} 2403.00\n"
     )
 
@@ -277,7 +283,10 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
         ("Waived: \nWaived: \n", "every testcase was waived"),
         (
             GOOD
-            + "[CUDA_ERROR_ILLEGAL_ADDRESS] an illegal memory access was encountered in expression x",
+            + (
+                "[CUDA_ERROR_ILLEGAL_ADDRESS] an illegal memory access was encountered in "
+                "expression x"
+            ),
             "it died",
         ),
         (GOOD + "NVML_ERROR: [Unknown Error] in expression nvmlInit()", "it died"),
@@ -316,7 +325,10 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
         ),
         (
             root(
-                error="[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)"
+                error=(
+                    "[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression "
+                    "cuInit(0)"
+                )
             ),
             "it died",
         ),

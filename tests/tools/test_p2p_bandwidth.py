@@ -35,10 +35,20 @@ BOX_B = {
 
 
 def box_b() -> str:
-    text = "Device: 0, NVIDIA GeForce RTX 4090, pciBusID: 1\nDevice: 1, NVIDIA GeForce RTX 4090, pciBusID: 41\n"
-    text += "P2P Connectivity Matrix\n     D\\D     0     1\n     0\t     1     0\n     1\t     0     1\n"
+    text = (
+        "Device: 0, NVIDIA GeForce RTX 4090, pciBusID: 1\nDevice: 1, NVIDIA GeForce RTX 4090, "
+        "pciBusID: 41\n"
+    )
+    text += (
+        "P2P Connectivity Matrix\n     D\\D     0     1\n     0\t     1     0\n     1\t     "
+        "0    "
+        " 1\n"
+    )
     for heading, (label, (a, b, c, d)) in BOX_B.items():
-        text += f"{heading}\n   {label}     0      1 \n     0 {a:6.2f} {b:6.2f} \n     1 {c:6.2f} {d:6.2f} \n"
+        text += (
+            f"{heading}\n   {label}     0      1 \n     0 {a:6.2f} {b:6.2f} \n     1 {c:6.2f} "
+            f"{d:6.2f} \n"
+        )
     return text
 
 

@@ -67,7 +67,10 @@ def test_a_fault_stays_a_fault_however_the_run_ended(done: ProgramResult) -> Non
         ),
         (
             ran(truncated=True),
-            "tool printed more than is kept, or its output was not read to the end; it last said: pass",
+            (
+                "tool printed more than is kept, or its output was not read to the end; it last "
+                "said: pass"
+            ),
         ),
         (ran("error"), "the text says error; it last said: error"),
         (

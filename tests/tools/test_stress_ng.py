@@ -41,7 +41,10 @@ FOOTER = HEALTHY[3]
         ),
         (
             {"seconds": 5, "stressor": "vm", "options": {"vm-bytes": "64M"}, "temp_path": "/run/x"},
-            "stress-ng --vm 0 --vm-bytes 64M --verify --metrics-brief --timeout 5s --temp-path /run/x",
+            (
+                "stress-ng --vm 0 --vm-bytes 64M --verify --metrics-brief --timeout 5s "
+                "--temp-path /run/x"
+            ),
         ),
         (
             {"seconds": 5, "stressor": "matrix"},
@@ -216,7 +219,8 @@ def test_a_reason_names_the_skipped_stressor() -> None:
     )
     text = line("info", "skipped: 0") + text
     assert stress_ng.parse(text).reason == (
-        "no metrics: run it with --metrics-brief ('mincore: this stressor is not implemented on this system')"
+        "no metrics: run it with --metrics-brief ('mincore: this stressor is not implemented "
+        "on this system')"
     )
 
 

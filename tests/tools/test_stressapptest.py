@@ -69,7 +69,10 @@ def test_how_wrong_data_is_told() -> None:
     [
         ("Report Error: miscompare : DIMM Unknown : 1 : 0s", "fail"),
         (
-            "Hardware Error: miscompare on CPU 0(0x1) at 0x7f(0x53:DIMM Unknown): read:0x4a, reread:0x4a expected:0x4b",
+            (
+                "Hardware Error: miscompare on CPU 0(0x1) at 0x7f(0x53:DIMM Unknown): read:0x4a, "
+                "reread:0x4a expected:0x4b"
+            ),
             "fail",
         ),
         ("Page Error: miscompare on CPU 0(0x1) at 0x7f", "fail"),

@@ -83,7 +83,10 @@ def test_nvlinks_of_bridged_pairs() -> None:
         (EIGHT, "8 GPUs: 28 pairs, all NV18; 4 NICs: nic0 nic1 nic2 nic3"),
         (
             OLD,
-            "4 GPUs: gpu0-gpu1 gpu2-gpu3 PIX, gpu0-gpu2 gpu0-gpu3 gpu1-gpu2 gpu1-gpu3 SOC; 1 NIC: mlx5_0",
+            (
+                "4 GPUs: gpu0-gpu1 gpu2-gpu3 PIX, gpu0-gpu2 gpu0-gpu3 gpu1-gpu2 gpu1-gpu3 SOC; 1 "
+                "NIC: mlx5_0"
+            ),
         ),
         (ALONE, "1 GPU: no pair"),
         (REFUSED, "2 GPUs: OK for 0 of 2 directions, NS (not supported) for 2 (gpu0->gpu1 ...)"),
@@ -164,7 +167,10 @@ def test_tabs_blanks_and_what_stands_around_change_nothing(text: str) -> None:
         text.expandtabs(8),
         "\n".join(" ".join(line.split()) for line in text.split("\n")),
         "\n\n".join(text.split("\n")),
-        f"user@box:~$ nvidia-smi -L\nGPU 0: NVIDIA A100 (UUID: GPU-0)\nuser@box:~$ nvidia-smi topo -m\n{text}user@box:~$ \n",
+        (
+            "user@box:~$ nvidia-smi -L\nGPU 0: NVIDIA A100 (UUID: GPU-0)\nuser@box:~$ "
+            f"nvidia-smi topo -m\n{text}user@box:~$ \n"
+        ),
         text + text,
     ):
         assert topo.parse(rough) == whole

@@ -1,4 +1,5 @@
-"""Every parser under attack: whatever is done to a text, none crashes or hangs, and none calls a text a pass that lost its proof.
+"""Every parser under attack: whatever is done to a text, none crashes or hangs, and none calls a
+text a pass that lost its proof.
 
 `RIGPROOF_ATTACKS=N` takes N times as many examples, every line of the long texts, and random seeds.
 """
@@ -49,7 +50,9 @@ def listed(rules: dict[str, tuple[str, ...]], tool: str, line: str) -> bool:
 
 
 def chosen(healthy: Healthy, lines: list[str]) -> list[int]:
-    """The lines to attack: all of a short text; of a long one those that matter, its two ends, and some of the others."""
+    """The lines to attack: all of a short text; of a long one those that matter, its two ends,
+    and some of the others.
+    """
     if TIMES > 1 or len(lines) <= ENTRIES:
         return list(range(len(lines)))
     needed = [
@@ -74,7 +77,9 @@ def figures(worth: Any) -> dict[tuple[str, str], Any]:
 
 
 def fewer(whole: Any, left: Any) -> bool:
-    """Whether all that is left of a pass is as it was: a judge then misses a reading, and finds none that was altered."""
+    """Whether all that is left of a pass is as it was: a judge then misses a reading, and finds
+    none that was altered.
+    """
     if not isinstance(whole, tuple):  # one object of facts, each absent or as it was
         return all(
             there in (getattr(whole, name), None)
@@ -91,7 +96,9 @@ def _facts(left: Any, whole: Any) -> list[tuple[str, Any]]:
 
 
 def moved(whole: Any, left: Any) -> bool:
-    """Whether only what is taken over all progress lines moved, and by little; counts of wrong results never do."""
+    """Whether only what is taken over all progress lines moved, and by little; counts of wrong
+    results never do.
+    """
     one, other = figures(whole), figures(left)
     return one.keys() == other.keys() and all(
         other[key] == value
@@ -164,7 +171,8 @@ def test_a_text_that_ends_too_early_is_no_pass(healthy: Healthy) -> None:
             assert fewer(whole, left), gone
 
 
-# An event that is cut within its line is another event: of logs only whole lines are compared, above.
+# An event that is cut within its line is another event: of logs only whole lines are compared,
+# above.
 @pytest.mark.parametrize("tool", [tool for tool in READ if tool != "kernel-log"])
 @EXAMPLES
 @given(st.data())
@@ -277,7 +285,9 @@ WORDS = st.sampled_from(
 
 @st.composite
 def mutated(draw: st.DrawFn, tool: str) -> str:
-    """A recording of the tool with one to four things done to it, some of them with a piece of another tool's recording."""
+    """A recording of the tool with one to four things done to it, some of them with a piece of
+    another tool's recording.
+    """
     text = draw(st.sampled_from(OF_TOOL[tool]))[:20_000]
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))

@@ -29,7 +29,9 @@ COOL: dict[Any, Any] = {"nvmlDeviceGetTemperatureV": 40, "nvmlDeviceGetSupported
 
 
 class Watching:
-    """A watch over two GPUs in a folder of its own, that looks when it is told to, at a clock that is set by hand."""
+    """A watch over two GPUs in a folder of its own, that looks when it is told to, at a clock
+    that is set by hand.
+    """
 
     def __init__(
         self,
@@ -192,7 +194,8 @@ def test_where_nobody_listens_for_xids_the_run_must_not_pass(
     assert isinstance(note, Note)
     assert note.trouble
     assert note.text == (
-        "nobody listened for Xid errors of gpu1: run as root, or `sudo sysctl kernel.dmesg_restrict=0`; "
+        "nobody listened for Xid errors of gpu1: run as root, or `sudo sysctl "
+        "kernel.dmesg_restrict=0`; "
         "NVML tells no Xid events of gpu1 (it offers none)"
     )
     watching.nvml.tell_xid(0, 79)

@@ -164,7 +164,9 @@ def test_a_lost_gpu_explains_silence(
 
 
 def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
-    """The real child: it starts from a checkout, and says in one sentence why it cannot watch this GPU."""
+    """The real child: it starts from a checkout, and says in one sentence why
+    it cannot watch this GPU.
+    """
     one = SamplerProcess(
         run_dir,
         machine_root(run_dir / "root"),

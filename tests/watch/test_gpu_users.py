@@ -1,4 +1,6 @@
-"""Who uses the GPUs beside the run: told from its own programs in one namespace and in two, with and without numbers."""
+"""Who uses the GPUs beside the run: told from its own programs in one namespace and in two, with
+and without numbers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Scene:
     def process(
         self, pid: int, *environment: str, parent: int = 1, name: str = "python3", size: int = 4096
     ) -> None:
-        """A process of this namespace; one without `size` is about to end, and has no environment any more."""
+        """A process of this namespace; one without `size` is about to end, and has no
+        environment any more.
+        """
         folder = self.root / "proc" / str(pid)
         (folder / "fd").mkdir(parents=True, exist_ok=True)
         fields = ["S", str(parent), *["0"] * 18, str(size), *["0"] * 20]
@@ -110,7 +114,9 @@ def test_programs_of_the_run_are_its_own_and_so_are_their_children(scene: Scene)
 
 
 def test_a_program_that_is_about_to_end_is_nobody_elses(scene: Scene) -> None:
-    """The driver lists it until its memory is free; the kernel has thrown its environment away by then."""
+    """The driver lists it until its memory is free; the kernel has thrown its
+    environment away by then.
+    """
     scene.process(60, size=0)
     scene.list(0, 60)
     assert scene.seconds(15) == []
@@ -190,7 +196,9 @@ def test_a_process_of_another_namespace_while_no_program_of_the_run_computes(sce
 
 
 def test_as_many_of_them_as_programs_of_the_run_are_its_own(scene: Scene) -> None:
-    """A pod in which NVML gives the host's numbers; the driver lists a program for some seconds after its end."""
+    """A pod in which NVML gives the host's numbers; the driver lists a program
+    for some seconds after its end.
+    """
     scene.process(50, MARK)
     scene.process(51, MARK)
     for pid in (50, 51):

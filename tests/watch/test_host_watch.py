@@ -107,7 +107,8 @@ def test_a_report_of_several_messages_is_held_back_until_it_is_whole(
     machine.say(f"{aer}AER: Uncorrectable (Fatal) error message received from 0000:01:00.0")
     watched._sample(last=False)
     machine.say(
-        f"{aer}PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)"
+        f"{aer}PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, "
+        "(Receiver ID)"
     )
     machine.say(
         f"{aer}  device [8086:a70d] error status/mask=00000020/00000000",

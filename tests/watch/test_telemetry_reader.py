@@ -1,4 +1,6 @@
-"""The telemetry of the GPUs while it is written: what was sampled next to a moment, and histories that grow."""
+"""The telemetry of the GPUs while it is written: what was sampled next to a moment, and
+histories that grow.
+"""
 
 from __future__ import annotations
 

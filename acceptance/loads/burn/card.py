@@ -21,7 +21,10 @@ def boot_s() -> float:
 def wait(
     done: Callable[[], bool], within_s: float = HANG_S, sleep: Callable[[float], None] = time.sleep
 ) -> None:
-    """Return when it is done. Raises CardError where that takes longer than `within_s`: then the GPU hangs."""
+    """Return when it is done.
+
+    Raises CardError where that takes longer than `within_s`: then the GPU hangs.
+    """
     end, pause = time.monotonic() + within_s, 1e-4
     while not done():
         if time.monotonic() > end:

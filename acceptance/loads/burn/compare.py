@@ -1,8 +1,12 @@
-"""Comparing results with the one that they must all be, bit for bit: by our own kernel on a GPU, by torch anywhere. Needs torch.
+"""Comparing results with the one that they must all be, bit for bit: by our own kernel on a GPU, by
+torch anywhere.
 
-Both count alike: wrong elements of each result, and of these the NaN and the infinite ones. The kernel (`kernels/compare.cu`) reads each
-result once, and the expected one once for eight results: that is nine eighths of the least that any comparison must read, where a plain
-one, of two buffers, reads twice that least. torch's is the reference for it, and takes its place where there is no GPU.
+Needs torch.
+
+Both count alike: wrong elements of each result, and of these the NaN and the infinite ones. The
+kernel (`kernels/compare.cu`) reads each result once, and the expected one once for eight results:
+that is nine eighths of the least that any comparison must read, where a plain one, of two buffers,
+reads twice that least. torch's is the reference for it, and takes its place where there is no GPU.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ class Comparator(Protocol):
     """Compares without waiting: `start` gives the device the work, `counts` waits for it."""
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Begin to compare up to eight results of one shape with the expected one; the ticket is for `counts`."""
+        """Begin to compare up to eight results of one shape with the expected
+        one; the ticket is for `counts`.
+        """
 
     def counts(self, ticket: Any) -> list[Counts]:
         """What was found of each of the results."""
@@ -46,7 +52,9 @@ class Comparator(Protocol):
 
 @functools.cache
 def steps(size: int, width: int, blocks: int, threads: int, *, aligned: bool) -> int:
-    """How many steps the first thread of each 32 takes over results of so many bytes: vectors, then elements that are left."""
+    """How many steps the first thread of each 32 takes over results of so many bytes: vectors,
+    then elements that are left.
+    """
     vectors = size // 16 if aligned else 0
     left, every = (size - 16 * vectors) // width, blocks * threads
 
@@ -108,7 +116,8 @@ class KernelComparator:
         found = counters.tolist()
         if found[3 * RESULTS] != due:
             raise CardError(
-                f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was compared by it"
+                f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was "
+                "compared by it"
             )
         return [(found[3 * r], found[3 * r + 1], found[3 * r + 2]) for r in range(count)]
 
@@ -132,7 +141,9 @@ class TorchComparator:
 
 
 def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[WrongElement], int]:
-    """The first 4096 elements that differ, by number, and the number of the last; the result must differ somewhere."""
+    """The first 4096 elements that differ, by number, and the number of the last; the result
+    must differ somewhere.
+    """
     want, have = words(expected).view(-1), words(got).view(-1)
     mask = (1 << 8 * expected.element_size()) - 1
     first: list[WrongElement] = []

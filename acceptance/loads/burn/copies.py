@@ -1,4 +1,7 @@
-"""Copies over the GPU's links beside the products, every byte compared where it arrives. Needs torch."""
+"""Copies over the GPU's links beside the products, every byte compared where it arrives.
+
+Needs torch.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ class HostWords:
 
 
 class CopyPath:
-    """One path, begun again once its piece was compared, at least `pause_s` after its last begin."""
+    """One path, begun again once its piece was compared, at least `pause_s`
+    after its last begin.
+    """
 
     def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
         self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
@@ -173,12 +178,15 @@ class GpuBoundPath(CopyPath):
         due = self._pattern.steps(PIECE // WORD)
         if steps != due:
             raise CardError(
-                f"the kernel that compares copies took {steps} steps of {due}: nothing was compared by it"
+                f"the kernel that compares copies took {steps} steps of {due}: nothing was "
+                "compared by it"
             )
         return bool(wrong)
 
     def describe(self) -> dict[str, Any]:
-        """As its GPU counted it, and as it lies there: read over that GPU's own link to the host."""
+        """As its GPU counted it, and as it lies there: read over that GPU's own
+        link to the host.
+        """
         import torch
 
         with torch.cuda.stream(self._stream):
@@ -286,7 +294,10 @@ class Copies(BackgroundCopies):
         return not path.busy
 
     def finish(self) -> None:
-        """Wait for what is on its way, and say what was copied and what came wrong. Raises CardError where the GPU hangs."""
+        """Wait for what is on its way, and say what was copied and what came wrong.
+
+        Raises CardError where the GPU hangs.
+        """
         for path in (*self._host, *self._peers):
             wait(functools.partial(self._is_finished, path))
         # The least of the ways: a link that carried nothing one way is not covered by the other.
@@ -303,7 +314,9 @@ class Copies(BackgroundCopies):
 
 
 def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
-    """How a piece differs: wrong words, those of them that are what lay there `before`, the first."""
+    """How a piece differs: wrong words, those of them that are what lay there
+    `before`, the first.
+    """
     wrong = np.flatnonzero(expected != got)
     unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
     first = [

@@ -1,8 +1,11 @@
-"""The burn's edge to torch: memory for operands and results, products into it, comparisons, and what differs where. Needs torch.
+"""The burn's edge to torch: memory for operands and results, products into it, comparisons, and
+what differs where.
 
-One piece of memory, taken once, holds everything: operands, expected results, and the ring of results, which has the rest. A result's
-place is told as its distance from the beginning of that piece, so the same number is the same memory cell for the whole run, whatever
-lies there.
+Needs torch.
+
+One piece of memory, taken once, holds everything: operands, expected results, and the ring of
+results, which has the rest. A result's place is told as its distance from the beginning of that
+piece, so the same number is the same memory cell for the whole run, whatever lies there.
 """
 
 from __future__ import annotations
@@ -72,7 +75,9 @@ class TorchTurn:
         return self.slots[group * self.group + place].view(given).view(found.m, found.n)
 
     def make(self, group: int, shape: int, number: int) -> None:
-        """Products of one shape into one group of the ring, the first of which is product `number` of the format."""
+        """Products of one shape into one group of the ring, the first of which is product
+        `number` of the format.
+        """
         for place in range(self.group):
             result = self._result(group, place, shape)
             if self.inject == "unwritten" and group == place == 0:
@@ -110,7 +115,9 @@ class TorchTurn:
         return self.comparator.counts(ticket)
 
     def describe(self, group: int, place: int, shape: int) -> dict[str, Any]:
-        """Where a wrong result differs, and in which bits; empty where it does not differ any more."""
+        """Where a wrong result differs, and in which bits; empty where it does
+        not differ any more.
+        """
         result = self._result(group, place, shape)
         first, last = wrong_elements(self.expected[shape], result)
         slot = group * self.group + place
@@ -147,7 +154,9 @@ class TorchDevice:
         self._piece: Tensor = None
 
     def prove(self, dtype: Dtype, divisor: int) -> Proof:
-        """Make and check the first product of every shape, of normal-random and of whole numbers."""
+        """Make and check the first product of every shape, of normal-random and
+        of whole numbers.
+        """
         import torch
 
         def fresh(size: int) -> Tensor:
@@ -207,7 +216,10 @@ class TorchDevice:
                     raise
 
     def begin(self, dtype: Dtype, divisor: int, most: int) -> TorchTurn:
-        """Operands and expected results of a format into the memory; the ring has the rest. Raises ValueError where that is too little."""
+        """Operands and expected results of a format into the memory; the ring has the rest.
+
+        Raises ValueError where that is too little.
+        """
         memory, found = Arena(self._piece), shapes(dtype, divisor)
         own = operands(dtype, found, "normal", memory.take)
         _, given = formats(dtype)
@@ -226,9 +238,21 @@ class TorchDevice:
         if inject == "stuck":
             stuck = fault.StuckBit(expected[0])
         return TorchTurn(
-            dtype, found, own, own.digests(), expected, slots, first_place, group, groups, self._comparator, inject,
-            [digest(one) for one in expected], stuck, self._stoppage,
-        )  # fmt: skip
+            dtype,
+            found,
+            own,
+            own.digests(),
+            expected,
+            slots,
+            first_place,
+            group,
+            groups,
+            self._comparator,
+            inject,
+            [digest(one) for one in expected],
+            stuck,
+            self._stoppage,
+        )
 
 
 def _folded(inputs: str) -> str:

@@ -1,18 +1,22 @@
-"""Faults put into the burn on purpose (`--inject`), to prove that they are found and told apart. Never set in a real run.
+"""Faults put into the burn on purpose (`--inject`), to prove that they are found and told apart.
 
-    bit        one bit of one element of one product flips
-    stuck      a bit of one place in memory holds one value, whatever is written there
-    ulp17      every 17th element of one product is off by one unit in the last place
-    nan, inf   one element of one product is NaN, or infinite (int8 has neither: there one element is another number)
-    repeat     one element is wrong in the same way in every product, the first included
-    unwritten  one place in memory keeps what lay there: its products are not made
-    input      a bit of an operand flips while products are made
-    slow:P     the rate falls by P per cent from the second lap on: so much work is done that counts for nothing (a GPU that stood still
-               for that time would lose less: one that is held at its power limit is faster afterwards)
-    hang       the GPU does not come back
-    lost       the GPU gives up, as one does that falls off the bus
+Never set in a real run.
 
-Every function works on a result as whole numbers with the same bits. Needs torch, and for `hang` and `lost` a GPU.
+    bit        one bit of one element of one product flips stuck      a bit of one place in memory
+    holds one value, whatever is written there ulp17      every 17th element of one product is off
+    by one unit in the last place nan, inf   one element of one product is NaN, or infinite (int8
+    has neither: there one element is another number) repeat     one element is wrong in the same
+    way in every product, the first included unwritten  one place in memory keeps what lay there:
+    its products are not made input      a bit of an operand flips while products are made slow:P
+    the rate falls by P per cent from the second lap on: so much work is done that counts for
+    nothing (a GPU that stood still
+               for that time would lose less: one that is held at its power limit is faster
+               afterwards)
+    hang       the GPU does not come back lost       the GPU gives up, as one does that falls off
+    the bus
+
+Every function works on a result as whole numbers with the same bits. Needs torch, and for `hang`
+and `lost` a GPU.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ from typing import Any
 from acceptance.loads.gemm.product import Tensor, words
 
 KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")
-AT = 5  # the product of each format that is spoiled, where one is: of the first lap, before its memory is used again
+# the product of each format that is spoiled, where one is: of the first lap, before its memory is
+# used again
+AT = 5
 STRIDE = 17
 HANG_NS = 150 * 10**9
 _NAN = {
@@ -90,7 +96,9 @@ def every_result(kind: str | None, dtype: str, result: Tensor) -> None:
 
 
 class StuckBit:
-    """A bit of one place in memory that holds the opposite of what the first shape's products have there."""
+    """A bit of one place in memory that holds the opposite of what the first
+    shape's products have there.
+    """
 
     def __init__(self, expected: Tensor) -> None:
         bits = words(expected).view(-1)

@@ -1,32 +1,39 @@
-"""The burn of one GPU: products of matrices without a pause in seven number formats, every element of every product compared bit for bit.
+"""The burn of one GPU: products of matrices without a pause in seven number formats, every element
+of every product compared bit for bit.
 
     python -m acceptance.loads.burn.load --dtypes f64,f32,tf32,f16,bf16,f8,i8 --seconds 240
 
-It uses CUDA device 0 of those it sees; the others, where `--peers` counts them, are only copied to. Formats and inputs are those of
-`gpu_gemm`; three shapes of each (`shape`): square, tall and wide.
+It uses CUDA device 0 of those it sees; the others, where `--peers` counts them, are only copied to.
+Formats and inputs are those of `gpu_gemm`; three shapes of each (`shape`): square, tall and wide.
 
-First, for each format and shape, the first product is proved right (`product`): products of whole numbers exactly, products of
-normal-random numbers against float64. Its digest and that of its inputs are in the table `burn_digests`: equal GPUs with one library
-have equal ones.
+First, for each format and shape, the first product is proved right (`product`): products of whole
+numbers exactly, products of normal-random numbers against float64. Its digest and that of its
+inputs are in the table `burn_digests`: equal GPUs with one library have equal ones.
 
-Then the formats take turns, two laps of them at least. In its turn a format has the memory: operands, the first product of each shape, made
-anew (its digest must be that of the proof: `again`), and in all the rest, but a reserve of RESERVE bytes and RESERVE_A_PEER for each peer,
-a ring of results. Products of the three shapes fill it, group after group. Before a group is overwritten, every element of it is
-compared with the first product, on the GPU (`compare`); at the end of the turn all that is left in memory is compared, and the
-inputs are read again (`inputs`). So each product of a turn is compared once, after it lay in memory for as long as the ring takes.
+Then the formats take turns, two laps of them at least. In its turn a format has the memory:
+operands, the first product of each shape, made anew (its digest must be that of the proof:
+`again`), and in all the rest, but a reserve of RESERVE bytes and RESERVE_A_PEER for each peer, a
+ring of results. Products of the three shapes fill it, group after group. Before a group is
+overwritten, every element of it is compared with the first product, on the GPU (`compare`); at the
+end of the turn all that is left in memory is compared, and the inputs are read again (`inputs`). So
+each product of a turn is compared once, after it lay in memory for as long as the ring takes.
 
-Readings: `burn_<d>`, TFLOP/s, 2 m n k operations over all turns of a format, comparing included, by the GPU's clock; `burn_<d>_kept`, the
-rate of the last lap over that of the first; `burn_<d>_miscompares`, products, references and operands found wrong; `burn_filled`, results
-over the memory that was free at first, the least of the formats; `burn_copied` and `burn_copy_miscompares`, and those of peers
-(`copies`). With `--plain` each turn is halved, and its second half makes the same products without comparing any:
-`burn_<d>_plain`, TFLOP/s, and `burn_<d>_verified_ratio`, the one rate over the other: what verifying costs.
+Readings: `burn_<d>`, TFLOP/s, 2 m n k operations over all turns of a format, comparing included, by
+the GPU's clock; `burn_<d>_kept`, the rate of the last lap over that of the first;
+`burn_<d>_miscompares`, products, references and operands found wrong; `burn_filled`, results over
+the memory that was free at first, the least of the formats; `burn_copied` and
+`burn_copy_miscompares`, and those of peers (`copies`). With `--plain` each turn is halved, and its
+second half makes the same products without comparing any: `burn_<d>_plain`, TFLOP/s, and
+`burn_<d>_verified_ratio`, the one rate over the other: what verifying costs.
 
-A wrong product is told as soon as it is found: how many elements, NaN and infinite ones apart, the first addresses, their distance, the
-bits, when it was made. What this is not: a test of the memory that operands and driver use, of video engines, of graphics; a proof that
-the first product is right in more rows than the note says.
+A wrong product is told as soon as it is found: how many elements, NaN and infinite ones apart, the
+first addresses, their distance, the bits, when it was made. What this is not: a test of the memory
+that operands and driver use, of video engines, of graphics; a proof that the first product is right
+in more rows than the note says.
 
-Exit status: 0 when it ran whole, whatever it found; 1 when the GPU or torch cannot be used, fails, or hangs (nothing finished for HANG_S),
-with one sentence on standard error and no end line; 2 for arguments that cannot be used.
+Exit status: 0 when it ran whole, whatever it found; 1 when the GPU or torch cannot be used, fails,
+or hangs (nothing finished for HANG_S), with one sentence on standard error and no end line; 2 for
+arguments that cannot be used.
 """
 
 from __future__ import annotations
@@ -80,14 +87,21 @@ def arguments() -> argparse.ArgumentParser:
         help="time the same products without verifying too, half of each turn",
     )
     parser.add_argument(
-        "--inject", type=fault.argument, metavar="FAULT",
-        help=f"a fault, to prove that it is found: {', '.join(fault.KINDS)}, slow:PERCENT; such a run never passes",
-    )  # fmt: skip
+        "--inject",
+        type=fault.argument,
+        metavar="FAULT",
+        help=(
+            f"a fault, to prove that it is found: {', '.join(fault.KINDS)}, slow:PERCENT; such a "
+            "run never passes"
+        ),
+    )
     return parser
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
+    """From the GPU's name to the last reading; raises CardError, and
+    RuntimeError for what CUDA and torch say.
+    """
     card, own = gpu_identity(), PatientCard()
     import torch
 
@@ -99,7 +113,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
     if torch.cuda.device_count() <= options.peers:
         seen = torch.cuda.device_count() - 1
         raise CardError(
-            f"{options.peers} peers are to be copied to, and {seen} are seen: see CUDA_VISIBLE_DEVICES"
+            f"{options.peers} peers are to be copied to, and {seen} are seen: see "
+            "CUDA_VISIBLE_DEVICES"
         )
     major, minor = map(int, card["capability"].split("."))
     offered = tuple(dtype for dtype in options.dtypes if dtype.missing((major, minor)) is None)

@@ -1,5 +1,7 @@
-"""The burn's products on a device of torch: operands in memory that is handed in, results wherever they are wanted; and the
-proof of the first of them, against arithmetic that the products themselves do not use."""
+"""The burn's products on a device of torch: operands in memory that is handed in, results wherever
+they are wanted; and the
+proof of the first of them, against arithmetic that the products themselves do not use.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class Operands:
 def operands(
     dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]
 ) -> Operands:
-    """Operands of this `kind` (normal or whole), in memory that `take` gives, so many bytes at a time."""
+    """Operands of this `kind` (normal or whole), in memory that `take` gives,
+    so many bytes at a time.
+    """
     import torch
 
     taken, _ = formats(dtype)
@@ -82,7 +86,8 @@ def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Ten
 
 
 def digest(memory: Tensor) -> str:
-    """64 bits of all of a buffer: the sum of its 64-bit words, each times an odd weight of its place; changed by any change of one word.
+    """64 bits of all of a buffer: the sum of its 64-bit words, each times an odd weight of its
+    place; changed by any change of one word.
 
     The buffer's size is a multiple of eight bytes.
     """
@@ -109,7 +114,9 @@ ProofResult = tuple[dict[str, Any] | None, str]
 def first_proof(
     operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any
 ) -> ProofResult:
-    """Make a product into `result` by `make()`, and what is wrong with it: a finding or None, and a sentence; `kind` is normal or whole."""
+    """Make a product into `result` by `make()`, and what is wrong with it: a finding or None,
+    and a sentence; `kind` is normal or whole.
+    """
     spoil(result)
     make()
     dtype = operands.dtype
@@ -140,7 +147,8 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
     unsound = int((~sound).sum())
     wrong: set[int] = set()
     for _ in range(0 if unsound else _VECTORS):
-        # Freshly random each time: what a fixed vector would always miss, another finds. The seed is the operating system's.
+        # Freshly random each time: what a fixed vector would always miss, another finds. The seed
+        # is the operating system's.
         random = torch.Generator(result.device)
         random.seed()
         shape_of = (1, shape.n)
@@ -167,12 +175,17 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """matrix @ vector in integers modulo 2**64: torch multiplies no matrices of integers on a GPU."""
+    """matrix @ vector in integers modulo 2**64: torch multiplies no matrices of
+    integers on a GPU.
+    """
     import torch
 
-    return torch.cat([
-        (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1) for row in range(0, len(matrix), _ROWS)
-    ])  # fmt: skip
+    return torch.cat(
+        [
+            (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1)
+            for row in range(0, len(matrix), _ROWS)
+        ]
+    )
 
 
 def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:

@@ -1,8 +1,9 @@
 """The ring of results: what lies where, and when it is compared. Pure.
 
-Memory holds `groups` groups of results. The oldest group is overwritten next, and is compared before that; so a result lies in memory for
-as long as the whole ring takes, and a cell that loses it is seen as well as a product that was wrong. Comparing begins AHEAD groups
-before, so that its answer is there in time and the GPU never waits for the processor that reads it.
+Memory holds `groups` groups of results. The oldest group is overwritten next, and is compared
+before that; so a result lies in memory for as long as the whole ring takes, and a cell that loses
+it is seen as well as a product that was wrong. Comparing begins AHEAD groups before, so that its
+answer is there in time and the GPU never waits for the processor that reads it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ MIN_GROUPS = AHEAD + 2  # groups that a ring must have
 def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
     """How so many places for results are divided: results in a group (`most` at most), and groups.
 
-    The larger group of those that waste the fewest places, within a twentieth of them. The number of groups is no multiple of the number
-    of shapes: each place then has another shape's result in it before, so that a product that was never written shows. Raises ValueError
-    where the places are too few.
+    The larger group of those that waste the fewest places, within a twentieth of them. The number
+    of groups is no multiple of the number of shapes: each place then has another shape's result in
+    it before, so that a product that was never written shows. Raises ValueError where the places
+    are too few.
     """
     found = []
     for group in range(1, most + 1):
@@ -37,7 +39,9 @@ def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class ResultGroup:
-    """A group of results: the number of its first product, its shape, when it was given to the GPU, and its comparison once begun."""
+    """A group of results: the number of its first product, its shape, when it was given to the
+    GPU, and its comparison once begun.
+    """
 
     group: int
     number: int
@@ -63,7 +67,9 @@ class ResultRing:
         return self._next
 
     def ahead(self) -> ResultGroup | None:
-        """What is to be compared now: the group that comes AHEAD of the next, unless it is empty or begun already."""
+        """What is to be compared now: the group that comes AHEAD of the next, unless it is empty
+        or begun already.
+        """
         made = self._held[(self._next + AHEAD) % len(self._held)]
         return made if made is not None and made.ticket is None else None
 

@@ -1,4 +1,6 @@
-"""The roles of the burn: a device that makes products and compares them, one format's turn on it, and what goes on beside."""
+"""The roles of the burn: a device that makes products and compares them, one format's turn on
+it, and what goes on beside.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Counts = tuple[
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the first products of a format were worth: findings, notes, (shape, inputs, result) digests, and seconds of the slowest."""
+    """What the first products of a format were worth: findings, notes, (shape, inputs, result)
+    digests, and seconds of the slowest.
+    """
 
     findings: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
@@ -38,7 +42,9 @@ class FormatTurn(Protocol):
         """Of results."""
 
     def make(self, group: int, shape: int, number: int) -> None:
-        """Give the device a group of products of one shape to make; the first is product `number` of the format."""
+        """Give the device a group of products of one shape to make; the first is product
+        `number` of the format.
+        """
 
     def compare(self, group: int, shape: int) -> Any:
         """Begin to compare a group with what its products must be."""
@@ -50,7 +56,9 @@ class FormatTurn(Protocol):
         """Where and how a wrong result differs."""
 
     def repeat(self, group: int, shape: int, times: int) -> None:
-        """Make so many products of a group once more, where slowness is injected: they count for nothing."""
+        """Make so many products of a group once more, where slowness is
+        injected: they count for nothing.
+        """
 
     def changed_inputs(self) -> Sequence[dict[str, Any]]:
         """Which operands are not what they were."""
@@ -66,7 +74,10 @@ class BurnDevice(Protocol):
         """Take so many bytes for operands and results."""
 
     def begin(self, dtype: Dtype, divisor: int, most: int) -> FormatTurn:
-        """Give the memory to one format; so many results at most are compared at once. Raises ValueError where it holds too few."""
+        """Give the memory to one format; so many results at most are compared at once.
+
+        Raises ValueError where it holds too few.
+        """
 
 
 class BackgroundCopies(Protocol):

@@ -1,9 +1,14 @@
-"""The shapes of the products that the burn makes: three for each format, all with a result of one size. Pure.
+"""The shapes of the products that the burn makes: three for each format, all with a result of one
+size.
 
-A product of m x k by k x n matrices takes 2 m n k operations and gives m x n elements, each of which is read again to be compared. The
-deeper the product, the less comparing costs; so formats that multiply fast are given a greater k, until reading the results takes about
-a hundredth of the time on the fastest memory there is. The square, tall and wide shapes are tiled differently by the libraries, and so
-reach other parts of the GPU with the same data. All results of a format have one size, so any of them fits any place in memory.
+Pure.
+
+A product of m x k by k x n matrices takes 2 m n k operations and gives m x n elements, each of
+which is read again to be compared. The deeper the product, the less comparing costs; so formats
+that multiply fast are given a greater k, until reading the results takes about a hundredth of the
+time on the fastest memory there is. The square, tall and wide shapes are tiled differently by the
+libraries, and so reach other parts of the GPU with the same data. All results of a format have one
+size, so any of them fits any place in memory.
 """
 
 from __future__ import annotations
@@ -22,8 +27,8 @@ DEPTH = {
     "f8": 32768,
     "i8": 32768,
 }
-# Architectures whose float64 is half of float32's rate; the others have a 32nd or a 64th (NVIDIA's CUDA programming guide, throughput of
-# arithmetic instructions).
+# Architectures whose float64 is half of float32's rate; the others have a 32nd or a 64th (NVIDIA's
+# CUDA programming guide, throughput of arithmetic instructions).
 FAST_FLOAT64 = frozenset({(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)})
 
 
@@ -50,9 +55,11 @@ class Shape:
 
 
 def shapes(dtype: Dtype, divisor: int = 1) -> tuple[Shape, ...]:
-    """Square, tall and wide; `divisor` (a power of two) makes them less wide for a GPU that is small or slow.
+    """Square, tall and wide; `divisor` (a power of two) makes them less wide for a GPU that is
+    small or slow.
 
-    The depth stays, because it decides what comparing costs; it shrinks beyond a divisor of 8 only, as tests have it.
+    The depth stays, because it decides what comparing costs; it shrinks beyond a divisor of 8 only,
+    as tests have it.
     """
     width, depth = WIDTH // divisor, DEPTH[dtype.short] // max(1, divisor // 8)
     return (
@@ -63,10 +70,12 @@ def shapes(dtype: Dtype, divisor: int = 1) -> tuple[Shape, ...]:
 
 
 def divisor_for(dtype: Dtype, capability: tuple[int, int], whole_bytes: int) -> int:
-    """How much less wide the matrices are on a GPU of this compute capability and memory: the same for all GPUs of a model.
+    """How much less wide the matrices are on a GPU of this compute capability and memory: the same
+    for all GPUs of a model.
 
-    float64 is made small where the architecture has a 32nd or a 64th of float32's rate. Operands and expected results take an eighth of
-    the memory at most, and with what proving the first products takes (the second operand in float64, and its squares) six tenths.
+    float64 is made small where the architecture has a 32nd or a 64th of float32's rate. Operands
+    and expected results take an eighth of the memory at most, and with what proving the first
+    products takes (the second operand in float64, and its squares) six tenths.
     """
     divisor = 4 if dtype.short == "f64" and capability not in FAST_FLOAT64 else 1
     while divisor < 8 and not _fits(dtype, divisor, whole_bytes):

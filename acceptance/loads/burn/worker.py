@@ -1,4 +1,6 @@
-"""What the burn does, in order, apart from torch: what is asked of it, and what is known of each format while it runs."""
+"""What the burn does, in order, apart from torch: what is asked of it, and what is known of each
+format while it runs.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ TURN_S = 30.0  # of one format, about, before the next has its turn
 
 @dataclass(frozen=True, slots=True)
 class BurnOptions:
-    """What is asked: formats that the GPU has, seconds of all of them together, and whether plain products are timed beside them.
+    """What is asked: formats that the GPU has, seconds of all of them together, and whether plain
+    products are timed beside them.
 
-    `slow` is the share of its rate that the GPU is to lose from the second lap on, where that is injected; `divisors` say by format
-    how much less wide its matrices are (`shape.divisor_for`).
+    `slow` is the share of its rate that the GPU is to lose from the second lap on, where that is
+    injected; `divisors` say by format how much less wide its matrices are (`shape.divisor_for`).
     """
 
     dtypes: tuple[Dtype, ...]
@@ -46,7 +49,8 @@ class BurnOptions:
 class Format:
     """What is known of one format so far.
 
-    `first_last` are TFLOP/s of the first and of the last lap; `work` and `plain` sum operations and seconds.
+    `first_last` are TFLOP/s of the first and of the last lap; `work` and `plain` sum operations and
+    seconds.
     """
 
     dtype: Dtype
@@ -82,9 +86,11 @@ _PROGRESS_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """Products one after the other: from the first to the end of the last in seconds since boot, and the GPU's own seconds.
+    """Products one after the other: from the first to the end of the last in seconds since boot,
+    and the GPU's own seconds.
 
-    `spent_s` has what came after the last product too: comparing all that was still in memory, at another clock and another power.
+    `spent_s` has what came after the last product too: comparing all that was still in memory, at
+    another clock and another power.
     """
 
     from_s: float
@@ -122,7 +128,11 @@ class BurnWorker:
         """Prove the first products of every format, then burn in turns. Raises CardError."""
         formats = [self._prove(dtype) for dtype in self._order.dtypes]
         free = self._card.free_bytes()
-        self._room = f"{free / 2**30:.1f} GiB are free, of which {reserve_bytes / 2**30:.1f} GiB are kept for the library"
+        self._room = (
+            f"{free / 2**30:.1f} GiB are free, of which {reserve_bytes / 2**30:.1f} GiB "
+            "are kept "
+            "for the library"
+        )
         self._room += " and the GPU's peers; end what uses the GPU, if something does"
         if free <= reserve_bytes:
             raise CardError(f"the GPU's memory is too small: {self._room}")
@@ -132,7 +142,10 @@ class BurnWorker:
                 self._turn(one, lap, free)
             rates = {row[1]: row[2] for row in self._laps[-len(formats) :]}
             text = ", ".join(
-                f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s {one.products - one.wrong} right {one.wrong} wrong"
+                (
+                    f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s "
+                    f"{one.products - one.wrong} right {one.wrong} wrong"
+                )
                 for one in formats
             )
             self._output.note(
@@ -169,7 +182,9 @@ class BurnWorker:
         return found
 
     def _turn(self, one: Format, lap: int, free: int) -> None:
-        """One format's turn: the products of its time, then everything that is still in memory compared, and its inputs."""
+        """One format's turn: the products of its time, then everything that is still in memory
+        compared, and its inputs.
+        """
         try:
             turn = self._device.begin(one.dtype, one.divisor, one.most)
         except ValueError as error:
@@ -263,11 +278,22 @@ class BurnWorker:
                 self._inputs(one, turn, lap)
             listed = one.told < LISTED
             shape = one.shapes[made.shape]
-            self._wrong(one, {
-                "check": "ring", "shape": str(shape), "iteration": made.number + place, "lap": lap, "made_s": made.made_s,
-                "found_s": self._boot_s(), "elements": wrong, "of": shape.elements, "nan": nan, "infinite": infinite,
-                **(turn.describe(made.group, place, made.shape) if listed else {}),
-            })  # fmt: skip
+            self._wrong(
+                one,
+                {
+                    "check": "ring",
+                    "shape": str(shape),
+                    "iteration": made.number + place,
+                    "lap": lap,
+                    "made_s": made.made_s,
+                    "found_s": self._boot_s(),
+                    "elements": wrong,
+                    "of": shape.elements,
+                    "nan": nan,
+                    "infinite": infinite,
+                    **(turn.describe(made.group, place, made.shape) if listed else {}),
+                },
+            )
 
     def _inputs(self, one: Format, turn: FormatTurn, lap: int) -> None:
         for changed in turn.changed_inputs():

@@ -1,6 +1,8 @@
-"""The words of `pattern` as a GPU makes and compares them itself: torch has no unsigned shifts, so in signed 64-bit arithmetic.
+"""The words of `pattern` as a GPU makes and compares them itself: torch has no unsigned shifts, so
+in signed 64-bit arithmetic.
 
-A tensor here is one of int64. Every function works on the device where the tensor lies, CPU included, and queues its work there.
+A tensor here is one of int64. Every function works on the device where the tensor lies, CPU
+included, and queues its work there.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def write(tensor: Tensor, start: int) -> None:
 
 
 def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
-    """How a buffer differs from the words that begin at number `start`, bit for bit over the whole of it; None where it does not.
+    """How a buffer differs from the words that begin at number `start`, bit for bit over the whole
+    of it; None where it does not.
 
     `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
     over them.

@@ -1,11 +1,15 @@
-"""The elementwise product c = a * b of float32 vectors, 65536 to 67108864 elements: the table that builders publish, verified.
+"""The elementwise product c = a * b of float32 vectors, 65536 to 67108864 elements: the table that
+builders publish, verified.
 
-GB/s counts two vectors read and one written, 12 bytes an element. Products are started one after the other from Python, so small vectors
-show how fast work can be started. Vectors that fit into the GPU's L2 cache together need not come from its memory: where that cache is
-much faster than the memory, the table has a hump there (an RTX 4090 with 72 MiB: 3777 GB/s, of 1008 that its memory has), and where it is
-not, little or none (an H200 with 60 MiB: 3857 GB/s in one run and 4646 in another, of 4329 and 4128 from its memory);
-only those that are several times larger show the memory. a and b are whole numbers from 1 to 4096, so that each product is exact and is
-known in integers. The last product of each batch is compared whole, outside its time, with the integers that the GPU multiplies.
+GB/s counts two vectors read and one written, 12 bytes an element. Products are started one after
+the other from Python, so small vectors show how fast work can be started. Vectors that fit into the
+GPU's L2 cache together need not come from its memory: where that cache is much faster than the
+memory, the table has a hump there (an RTX 4090 with 72 MiB: 3777 GB/s, of 1008 that its memory
+has), and where it is not, little or none (an H200 with 60 MiB: 3857 GB/s in one run and 4646 in
+another, of 4329 and 4128 from its memory); only those that are several times larger show the
+memory. a and b are whole numbers from 1 to 4096, so that each product is exact and is known in
+integers. The last product of each batch is compared whole, outside its time, with the integers that
+the GPU multiplies.
 """
 
 from __future__ import annotations
@@ -35,14 +39,19 @@ def row(elements: int, rate: float) -> list[int | float]:
 
 
 def hump(l2_bytes: int) -> str:
-    """What a reader must know who wonders why the middle of the table may be faster than the memory."""
+    """What a reader must know who wonders why the middle of the table may be
+    faster than the memory.
+    """
     fits = [elements for elements in ELEMENTS if BYTES_AN_ELEMENT * elements <= l2_bytes]
     within = (
         f"the vectors of up to {max(fits)} elements fit into it"
         if fits
         else "no vectors of the table fit into it"
     )
-    return f"elementwise product: the L2 cache holds {l2_bytes / 2**20:.1f} MiB, {within}; only larger ones show the memory"
+    return (
+        f"elementwise product: the L2 cache holds {l2_bytes / 2**20:.1f} MiB, {within}; only "
+        "larger ones show the memory"
+    )
 
 
 def _factor(elements: int, first: int) -> Tensor:

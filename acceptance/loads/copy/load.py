@@ -1,34 +1,42 @@
-"""The copy load of one GPU: every way that data takes to it, in it and from it, timed, and all data verified bit for bit.
+"""The copy load of one GPU: every way that data takes to it, in it and from it, timed, and all data
+verified bit for bit.
 
     python -m acceptance.loads.copy.load --seconds 1
 
-The GPU is the first that the process sees, `gpu0`; all others that it sees are its peers, `gpu1` and so on (CUDA_VISIBLE_DEVICES says
-which and in what order). `--seconds` is how long each path is copied and compared; the whole takes about eight times as long for one
-GPU, once more for each peer, and ten seconds for torch and the buffers.
+The GPU is the first that the process sees, `gpu0`; all others that it sees are its peers, `gpu1`
+and so on (CUDA_VISIBLE_DEVICES says which and in what order). `--seconds` is how long each path is
+copied and compared; the whole takes about eight times as long for one GPU, once more for each peer,
+and ten seconds for torch and the buffers.
 
 Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (512):
 
 - `copy_own_h2d`, `copy_own_d2h`: between pinned host memory and the GPU, each by itself;
-- `copy_own_h2d_bidirectional`, `_d2h_bidirectional`: the same while copies the other way keep running;
-- `copy_own_h2d_pageable`, `_d2h_pageable`: ordinary host memory; the driver's own staging and the processor decide it, not the link;
-- `copy_own_d2d`: within the GPU's memory, read and write both counted, in buffers of 4 GiB (less where a quarter of the free memory is
-  less; never below four times the L2 cache, so that the cache does not serve it);
-- `copy_own_p2p` of `gpu0->gpuN`: gpu0 writes into a peer, bytes counted once; absent where torch says that it cannot reach it.
+- `copy_own_h2d_bidirectional`, `_d2h_bidirectional`: the same while copies the other way keep
+  running;
+- `copy_own_h2d_pageable`, `_d2h_pageable`: ordinary host memory; the driver's own staging and the
+  processor decide it, not the link;
+- `copy_own_d2d`: within the GPU's memory, read and write both counted, in buffers of 4 GiB (less
+  where a quarter of the free memory is less; never below four times the L2 cache, so that the cache
+  does not serve it);
+- `copy_own_p2p` of `gpu0->gpuN`: gpu0 writes into a peer, bytes counted once; absent where torch
+  says that it cannot reach it.
 
-Host memory is that of the GPU's own NUMA node, where the kernel names one (`numa`): the process runs on that node's CPUs only, from
-before its buffers exist. And a table: the elementwise product (`elementwise`).
+Host memory is that of the GPU's own NUMA node, where the kernel names one (`numa`): the process
+runs on that node's CPUs only, from before its buffers exist. And a table: the elementwise product
+(`elementwise`).
 
 What is verified: every copy, the one to warm up among them, and all bytes of it. The destination is
 overwritten before it, and compared after it, outside the time taken, with words that the comparing
-side made itself (`pattern`). A copy to a peer goes one way, over a buffer that the peer
-overwrote, and is compared by the peer with words of this source, destination and turn alone. Beside
-a bidirectional copy several run the other way, into one buffer: of those the last is compared.
+side made itself (`pattern`). A copy to a peer goes one way, over a buffer that the peer overwrote,
+and is compared by the peer with words of this source, destination and turn alone. Beside a
+bidirectional copy several run the other way, into one buffer: of those the last is compared.
 `copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts copies found wrong,
 `elementwise_miscompares` batches of products. What is not seen: data that was wrong on its way and
 right in the end.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA or torch failed, with one sentence on standard
-error and no end line; 2 for arguments that cannot be used, or too little host memory.
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA or torch
+failed, with one sentence on standard error and no end line; 2 for arguments that cannot be used, or
+too little host memory.
 """
 
 from __future__ import annotations
@@ -73,7 +81,9 @@ _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
 class CopyError(Exception):
-    """The GPU or its memory is not what the load needs; the message is one sentence for the user."""
+    """The GPU or its memory is not what the load needs; the message is one
+    sentence for the user.
+    """
 
 
 def _mebibytes(text: str) -> int:
@@ -100,33 +110,43 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def require_host_memory(mib: int, available: int) -> None:
-    """Raises ArraysError where the host's buffers would take more than half of what is available."""
+    """Raises ArraysError where the host's buffers would take more than half of
+    what is available.
+    """
     needed = _HOST_BUFFERS * mib * _MIB
     if 2 * needed > available:
         raise ArraysError(
-            f"the buffers need {needed / 2**30:.2f} GiB of host memory, more than half of the {available / 2**30:.2f} GiB that are"
+            f"the buffers need {needed / 2**30:.2f} GiB of host memory, more than half of the "
+            f"{available / 2**30:.2f} GiB that are"
             " available: free memory"
         )
 
 
 def local_words(free: int, l2_bytes: int) -> int:
-    """Words of each buffer of a copy within a GPU that has so many bytes free; raises CopyError where its cache could serve them."""
+    """Words of each buffer of a copy within a GPU that has so many bytes free; raises CopyError
+    where its cache could serve them.
+    """
     size = min(_LOCAL_BYTES, free // _LOCAL_SHARE // _MIB * _MIB)
     if size < max(_MIB, CACHE_FACTOR * l2_bytes):
         raise CopyError(
-            f"only {free / 2**30:.2f} GiB of the GPU's memory are free, too little for buffers of {CACHE_FACTOR} times its L2 cache"
+            f"only {free / 2**30:.2f} GiB of the GPU's memory are free, too little for "
+            f"buffers of {CACHE_FACTOR} times its L2 cache"
         )
     return size // WORD
 
 
 def background_copies(own: float, other: float) -> int:
-    """Copies that must run the other way so that it is busy for the whole of one copy, by the GB/s of each way alone."""
+    """Copies that must run the other way so that it is busy for the whole of one copy, by the
+    GB/s of each way alone.
+    """
     return 2 + math.ceil(other / own)
 
 
 @dataclass(slots=True)
 class CopyRun:
-    """The load as it goes on: what it was asked, where it says what it finds, and how many copies it found wrong."""
+    """The load as it goes on: what it was asked, where it says what it finds, and how many
+    copies it found wrong.
+    """
 
     options: argparse.Namespace
     output: Output
@@ -202,7 +222,8 @@ class CopyRun:
         torch.cuda.empty_cache()
         count = local_words(torch.cuda.mem_get_info()[0], l2_bytes)
         self.output.note(
-            f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has {l2_bytes / _MIB:.1f} MiB"
+            f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has "
+            f"{l2_bytes / _MIB:.1f} MiB"
         )
         source, destination = (
             torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2)
@@ -244,7 +265,9 @@ class CopyRun:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """All paths from first to last reading; raises CardError, CopyError, NumaError, and RuntimeError for what CUDA and torch say."""
+    """All paths from first to last reading; raises CardError, CopyError, NumaError, and
+    RuntimeError for what CUDA and torch say.
+    """
     card = gpu_identity()
     parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib, **card}
     if options.inject is not None:

@@ -1,6 +1,9 @@
-"""The host memory next to a GPU: its NUMA node, and this process pinned to the CPUs there. Standard library only.
+"""The host memory next to a GPU: its NUMA node, and this process pinned to the CPUs there.
 
-A page lies on the node whose CPU touches it first. (Binding memory to a node by `set_mempolicy` is refused in a container.)
+Standard library only.
+
+A page lies on the node whose CPU touches it first. (Binding memory to a node by `set_mempolicy` is
+refused in a container.)
 """
 
 from __future__ import annotations
@@ -13,12 +16,17 @@ from pathlib import Path
 
 
 class NumaError(Exception):
-    """The kernel says something of a NUMA node that is not known here; the message is one sentence that quotes it."""
+    """The kernel says something of a NUMA node that is not known here; the message is one
+    sentence that quotes it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The CPUs of a GPU's own node that this process may use; none where it is not to be pinned. `told` says which, or why not."""
+    """The CPUs of a GPU's own node that this process may use; none where it is not to be pinned.
+
+    `told` says which, or why not.
+    """
 
     cpus: frozenset[int]
     told: str
@@ -68,7 +76,11 @@ def cpu_list(text: str) -> frozenset[int]:
 
 
 def pin_process(address: str) -> str:
-    """Pin this process to the CPUs beside the GPU at this address, where there are such; returns what was done. Raises NumaError."""
+    """Pin this process to the CPUs beside the GPU at this address, where there are such; returns
+    what was done.
+
+    Raises NumaError.
+    """
     found = placement(address, os.sched_getaffinity(0))
     if found.cpus:
         os.sched_setaffinity(0, found.cpus)

@@ -1,4 +1,5 @@
-"""What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs once.
+"""What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs
+once.
 
 Word i of a buffer is number `first` + i of the SplitMix64 sequence (`exact_product.spread`). That
 sequence is a one-to-one map of the 64-bit numbers, as it only multiplies by odd numbers and mixes
@@ -65,7 +66,8 @@ def write(words: Words, first: int) -> None:
 
 
 def fault(expected: Words, got: Words) -> dict[str, Any] | None:
-    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None where it does not.
+    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None
+    where it does not.
 
     `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
     over them.

@@ -1,4 +1,7 @@
-"""The loop around a timed copy: spoil, copy, compare, and again, until the time is over. Standard library only."""
+"""The loop around a timed copy: spoil, copy, compare, and again, until the time is over.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ class Transfer(Protocol):
 
 @dataclass(slots=True)
 class CopyTally:
-    """What the copies of one path gave: GB/s of each that counts, how many were compared, and how many of those were wrong."""
+    """What the copies of one path gave: GB/s of each that counts, how many were compared, and
+    how many of those were wrong.
+    """
 
     rates: list[float] = field(default_factory=list)
     compared: int = 0
@@ -50,8 +55,15 @@ class CopyTally:
 
     def summary(self, name: str) -> str:
         """A sentence for people."""
-        rates = f"best {max(self.rates):.2f}, median {self.median:.2f}, worst {min(self.rates):.2f} GB/s"
-        return f"{name}: {rates} of {len(self.rates)} copies; {self.compared} compared whole, {self.wrong} wrong"
+        rates = (
+            f"best {max(self.rates):.2f}, median {self.median:.2f}, worst "
+            f"{min(self.rates):.2f} "
+            "GB/s"
+        )
+        return (
+            f"{name}: {rates} of {len(self.rates)} copies; {self.compared} compared whole, "
+            f"{self.wrong} wrong"
+        )
 
 
 def measure_copies(
@@ -61,9 +73,11 @@ def measure_copies(
     inject: str | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CopyTally:
-    """One copy to warm up, then copies until `seconds` are over, three at least; each is timed alone, and compared whole afterwards.
+    """One copy to warm up, then copies until `seconds` are over, three at least; each is timed
+    alone, and compared whole afterwards.
 
-    `inject`: "wrong" changes one byte of one destination before it is compared, "slow" copies twice and counts once.
+    `inject`: "wrong" changes one byte of one destination before it is compared, "slow" copies twice
+    and counts once.
     """
     tally = CopyTally()
     times = 2 if inject == "slow" else 1

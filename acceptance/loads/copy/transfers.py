@@ -1,8 +1,11 @@
-"""The copies themselves: what lies where, how one is started, timed and compared. GPU 0 is the current device of the process.
+"""The copies themselves: what lies where, how one is started, timed and compared.
 
-Each destination is spoiled as a whole before each copy, so what is found in it afterwards is that copy's doing. Where the time is taken
-by CUDA events, work of some tenths of a millisecond is queued before the first event: the copy and both events are then in the queue
-before the GPU comes to them, and the time holds nothing of the host's.
+GPU 0 is the current device of the process.
+
+Each destination is spoiled as a whole before each copy, so what is found in it afterwards is that
+copy's doing. Where the time is taken by CUDA events, work of some tenths of a millisecond is queued
+before the first event: the copy and both events are then in the queue before the GPU comes to them,
+and the time holds nothing of the host's.
 """
 
 from __future__ import annotations
@@ -32,7 +35,10 @@ class Direction(Protocol):
 
 
 class HostToDevice:
-    """From a host buffer, which holds the words of `seed`, to a GPU buffer. The GPU compares with words that it makes itself."""
+    """From a host buffer, which holds the words of `seed`, to a GPU buffer.
+
+    The GPU compares with words that it makes itself.
+    """
 
     def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
         self.host, self.device, self.first = host, device, first_number(seed)
@@ -55,7 +61,9 @@ class HostToDevice:
 
 
 class DeviceToHost:
-    """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host buffer, compared with `reference` there."""
+    """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host
+    buffer, compared with `reference` there.
+    """
 
     def __init__(self, device: Tensor, host: Tensor, seed: int, reference: Words) -> None:
         self.device, self.host, self.first, self.reference = (
@@ -85,7 +93,8 @@ class DeviceToHost:
 
 
 class DeviceToDevice:
-    """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it lies.
+    """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it
+    lies.
 
     Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what
     another turn or another GPU left in the destination is wrong. The GPU of the destination
@@ -102,7 +111,9 @@ class DeviceToDevice:
         return first_of(*self.uuids, self.turn)
 
     def spoil(self) -> None:
-        """Queue the overwriting of the destination by its own GPU, then new words into the source."""
+        """Queue the overwriting of the destination by its own GPU, then new
+        words into the source.
+        """
         self.turn += 1
         self.destination.fill_(SPOILED)
         device_pattern.write(self.source, self.first)
@@ -152,7 +163,9 @@ class UnidirectionalTransfer:
 
 
 class PageableTransfer(UnidirectionalTransfer):
-    """One way from or to pageable memory: the driver copies through buffers of its own, so the host's clock times it."""
+    """One way from or to pageable memory: the driver copies through buffers of its own, so the
+    host's clock times it.
+    """
 
     def timed(self, times: int) -> float:
         """Seconds from the call to the copy's end, by the host's clock."""
@@ -167,10 +180,11 @@ class PageableTransfer(UnidirectionalTransfer):
 
 
 class BidirectionalTransfer(UnidirectionalTransfer):
-    """One way while the other is busy for the whole time: the other's copies are queued first, `beside` of them, and end later.
+    """One way while the other is busy for the whole time: the other's copies are queued first,
+    `beside` of them, and end later.
 
-    `apart` counts the copies for which they did not, however many there were: where a GPU cannot copy both ways at once. The time is
-    then that of waiting for the other way as well.
+    `apart` counts the copies for which they did not, however many there were: where a GPU cannot
+    copy both ways at once. The time is then that of waiting for the other way as well.
     """
 
     def __init__(
@@ -191,7 +205,9 @@ class BidirectionalTransfer(UnidirectionalTransfer):
         torch.cuda.synchronize()
 
     def timed(self, times: int) -> float:
-        """Seconds of the way measured; once more beside twice as many, should the other have ended before."""
+        """Seconds of the way measured; once more beside twice as many, should
+        the other have ended before.
+        """
         took, covered = self._once(times)
         if not covered:
             self.ready()

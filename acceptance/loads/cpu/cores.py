@@ -1,10 +1,11 @@
 """Which cores a load uses, as its command line says it.
 
-    0,1;2,3                               two cores, each with two logical CPUs: the first of each is used
-    performance=0,1;2,3 efficiency=4;5    cores of different kinds, compared only with their own kind
+    0,1;2,3                               two cores, each with two logical CPUs: the first of each
+    is used performance=0,1;2,3 efficiency=4;5    cores of different kinds, compared only with their
+    own kind
 
-Groups stand apart by spaces, cores by semicolons, the logical CPUs (hardware threads) of one core by commas. A single group without a
-name is called `all`. Standard library only.
+Groups stand apart by spaces, cores by semicolons, the logical CPUs (hardware threads) of one core
+by commas. A single group without a name is called `all`. Standard library only.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Core:
 
 
 def parse_cores(text: str) -> tuple[Core, ...]:
-    """Read the command line's form; raises CoresError for any other, for a CPU named twice and for a group named twice."""
+    """Read the command line's form; raises CoresError for any other, for a CPU named twice and
+    for a group named twice.
+    """
     found: list[Core] = []
     words = text.split()
     for word in words:
@@ -52,7 +55,8 @@ def parse_cores(text: str) -> tuple[Core, ...]:
         name = match["name"] or "all"
         if any(core.group == name for core in found):
             raise CoresError(
-                f"the group of cores {name!r} is named twice in {text!r}: join its cores by semicolons"
+                f"the group of cores {name!r} is named twice in {text!r}: join its cores by "
+                "semicolons"
             )
         found += [
             Core(name, tuple(int(cpu) for cpu in core.split(",")))
@@ -78,10 +82,13 @@ def by_group(cores: tuple[Core, ...]) -> dict[str, list[list[int]]]:
 
 
 def require_allowed(cores: tuple[Core, ...], allowed: set[int] | None = None) -> None:
-    """Raise CoresError when this process may not run on one of the cores' first CPUs (`allowed` is for tests)."""
+    """Raise CoresError when this process may not run on one of the cores' first
+    CPUs (`allowed` is for tests).
+    """
     usable = os.sched_getaffinity(0) if allowed is None else allowed
     refused = [str(core.cpu) for core in cores if core.cpu not in usable]
     if refused:
         raise CoresError(
-            f"this process may not run on CPU {', '.join(refused)}: name other cores, or lift the affinity or cpuset it runs under"
+            f"this process may not run on CPU {', '.join(refused)}: name other cores, or "
+            "lift the affinity or cpuset it runs under"
         )

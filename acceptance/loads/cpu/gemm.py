@@ -2,19 +2,22 @@
 
     python -m acceptance.loads.cpu.gemm --dtype float64 --seconds 60 --cores '0,1;2,3'
 
-One process a physical core, pinned to the core's first logical CPU, makes the same product of two size x size matrices of whole
-numbers (`exact_product.py`) with numpy's BLAS in one thread. The first product is checked in exact integer arithmetic; every later one
-is compared with the first, bit for bit and whole, in the same loop; the result buffer is spoiled in between, so that a multiplication
-that did nothing is found. The digests of the cores' first products are compared with each other. The workers warm up, start at one
-moment, and stop at one deadline.
+One process a physical core, pinned to the core's first logical CPU, makes the same product of two
+size x size matrices of whole numbers (`exact_product.py`) with numpy's BLAS in one thread. The
+first product is checked in exact integer arithmetic; every later one is compared with the first,
+bit for bit and whole, in the same loop; the result buffer is spoiled in between, so that a
+multiplication that did nothing is found. The digests of the cores' first products are compared with
+each other. The workers warm up, start at one moment, and stop at one deadline.
 
-What is measured: products completed x 2 x size**3 / seconds of the worker's own loop, comparing included, for every core while all
-others work too. What is not: the cores' other hardware threads (their SMT siblings are idle), more than one thread a product, other
-inputs than whole numbers (power differs with the data), memory bandwidth. At the default size of 1536 a worker holds four matrices:
-75 MB in float64, 38 MB in float32, beside some 40 MB for Python and numpy.
+What is measured: products completed x 2 x size**3 / seconds of the worker's own loop, comparing
+included, for every core while all others work too. What is not: the cores' other hardware threads
+(their SMT siblings are idle), more than one thread a product, other inputs than whole numbers
+(power differs with the data), memory bandwidth. At the default size of 1536 a worker holds four
+matrices: 75 MB in float64, 38 MB in float32, beside some 40 MB for Python and numpy.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or fell silent, with one sentence on
-standard error and no end line; 2 for arguments that cannot be used.
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
+fell silent, with one sentence on standard error and no end line; 2 for arguments that cannot be
+used.
 """
 
 from __future__ import annotations
@@ -93,7 +96,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def ratios(rates: dict[Core, float]) -> dict[Core, float]:
-    """Each core's rate over the median of the other cores of its group; a core alone in its group has none."""
+    """Each core's rate over the median of the other cores of its group; a core alone in its
+    group has none.
+    """
     found = {}
     for core, rate in rates.items():
         others = [
@@ -105,9 +110,11 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
 
 
 def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
-    """Digest to components, when cores whose first product passed the integer check do not all have the same; else empty.
+    """Digest to components, when cores whose first product passed the integer check do not all have
+    the same; else empty.
 
-    The integer check compares values, and this compares bits: two right products have both in common.
+    The integer check compares values, and this compares bits: two right products have both in
+    common.
     """
     groups: dict[str, list[str]] = {}
     for core, answer in ready.items():
@@ -170,7 +177,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            gemm_worker,  # here, so that numpy is loaded by the pinned worker and never by the parent
+            # here, so that numpy is loaded by the pinned worker and never by the parent
+            gemm_worker,
         )
 
         gemm_worker.work(

@@ -1,6 +1,8 @@
-"""What one worker of the matrix load does, on its core, and the faults that are put in on purpose (`--inject`).
+"""What one worker of the matrix load does, on its core, and the faults that are put in on purpose
+(`--inject`).
 
-Imported by the worker only: numpy must see the thread limits first."""
+Imported by the worker only: numpy must see the thread limits first.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ _REPORTED = 8  # miscompares told in detail by one worker; all are counted
 
 @dataclass(slots=True)
 class ProductCheck:
-    """The check of every product after the first: the same bits as the first, and then the buffer is spoiled for the next one."""
+    """The check of every product after the first: the same bits as the first, and then the
+    buffer is spoiled for the next one.
+    """
 
     first: Matrix
     result: Matrix
@@ -70,7 +74,9 @@ class ProductCheck:
     wrong: int = 0
 
     def __call__(self, turn: int) -> None:
-        """Compare the product of this turn; what differs is counted, and the first few are reported."""
+        """Compare the product of this turn; what differs is counted, and the
+        first few are reported.
+        """
         if not bits.same_bits(self.first, self.result):
             self.wrong += 1
             if self.wrong <= _REPORTED:
@@ -108,7 +114,9 @@ def library() -> str:
 
 
 def work(core: Core, connection: Connection, size: int, dtype: str, inject: str | None) -> None:
-    """Make and check the first product, say ready, wait for the start, make and compare products until the deadline, say how many."""
+    """Make and check the first product, say ready, wait for the start, make and compare products
+    until the deadline, say how many.
+    """
 
     def report(details: dict[str, Any]) -> None:
         connection.send(("miscompare", {"component": core.component, **details}))
@@ -129,7 +137,8 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     sleep_until(start)
     comparison = ProductCheck(first, result, report, start)
     products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
-    # A first product that was wrong makes nothing after it right: its equals are wrong too, and its unequals are not known to be right.
+    # A first product that was wrong makes nothing after it right: its equals are wrong too, and its
+    # unequals are not known to be right.
     connection.send(
         ("lap", LoopResult(products, comparison.wrong if found is None else products, seconds))
     )

@@ -1,21 +1,28 @@
-"""The memory load: all cores copy and add arrays at the same time, at the speed of the memory, and every result is verified.
+"""The memory load: all cores copy and add arrays at the same time, at the speed of the memory, and
+every result is verified.
 
-    python -m acceptance.loads.cpu.memory_bandwidth --seconds 10 --cores '0,1;2,3' --llc-bytes 33554432
+    python -m acceptance.loads.cpu.memory_bandwidth --seconds 10 --cores '0,1;2,3' --llc-bytes
+    33554432
 
-One process a physical core, pinned to the core's first logical CPU, with three arrays of float64 that it wrote first itself. Each of
-the three, summed over all workers, is at least four times the last-level caches together (`--llc-bytes`, all sockets; STREAM's rule),
-so the caches cannot hold them. All workers begin each repeat at one moment; a repeat is one or more passes over the whole arrays, at
-least a tenth of a second. Copy (a = b) and triad (a = b + 3 c) take turns until the time is over, three counted repeats each at
-least. After every repeat, outside its time, the whole result is verified bit for bit (triad against integer arithmetic) and then
-spoiled in places, so that a repeat that did nothing is found.
+One process a physical core, pinned to the core's first logical CPU, with three arrays of float64
+that it wrote first itself. Each of the three, summed over all workers, is at least four times the
+last-level caches together (`--llc-bytes`, all sockets; STREAM's rule), so the caches cannot hold
+them. All workers begin each repeat at one moment; a repeat is one or more passes over the whole
+arrays, at least a tenth of a second. Copy (a = b) and triad (a = b + 3 c) take turns until the time
+is over, three counted repeats each at least. After every repeat, outside its time, the whole result
+is verified bit for bit (triad against integer arithmetic) and then spoiled in places, so that a
+repeat that did nothing is found.
 
-What is measured: bytes / seconds from the first worker's start to the last one's end, median of the repeats. Bytes are counted as
-STREAM counts them: 16 an element for copy (one read, one written), 24 for triad (two read, one written). What is not: the line that a
-core reads before it overwrites part of it is not counted (the C library's copy mostly avoids that read, triad does not, so triad may
-move a third more than it is credited with); no other hardware threads, no far memory of another socket, no latency.
+What is measured: bytes / seconds from the first worker's start to the last one's end, median of the
+repeats. Bytes are counted as STREAM counts them: 16 an element for copy (one read, one written), 24
+for triad (two read, one written). What is not: the line that a core reads before it overwrites part
+of it is not counted (the C library's copy mostly avoids that read, triad does not, so triad may
+move a third more than it is credited with); no other hardware threads, no far memory of another
+socket, no latency.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or fell silent, with one sentence on
-standard error and no end line; 2 for arguments that cannot be used.
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
+fell silent, with one sentence on standard error and no end line; 2 for arguments that cannot be
+used.
 """
 
 from __future__ import annotations
@@ -40,7 +47,8 @@ from acceptance.loads.protocol import Output
 
 NAME = "memory_bandwidth"
 BYTES_AN_ELEMENT = {"copy": 16, "triad": 24}
-CACHE_FACTOR = 4  # https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
+# https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
+CACHE_FACTOR = 4
 _SMALLEST_BYTES = 16 * 2**20  # of an array: a pass takes milliseconds even on one fast core
 _SHARE = 0.5  # of the available memory, for all arrays of all workers
 _REPEAT_S = 0.1  # a start that is 0.1 ms uneven is then a thousandth
@@ -68,7 +76,9 @@ def whole_number(text: str) -> int:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that can be had without swapping, as the kernel estimates it (MemAvailable); raises ArraysError when it does not say."""
+    """Memory that can be had without swapping, as the kernel estimates it (MemAvailable); raises
+    ArraysError when it does not say.
+    """
     text = (root / "proc/meminfo").read_text()
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
     if match is None:
@@ -79,7 +89,9 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, available: int) -> int:
-    """Elements of each array of each worker, so that the arrays exceed the caches and fit into memory; raises ArraysError."""
+    """Elements of each array of each worker, so that the arrays exceed the caches and fit into
+    memory; raises ArraysError.
+    """
     least = math.ceil(CACHE_FACTOR * llc_bytes / workers)  # bytes of one array of one worker
     array = (
         max(_SMALLEST_BYTES, least)
@@ -89,12 +101,14 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
     if array < least:
         needed = math.ceil(3 * least / 10**6)
         raise ArraysError(
-            f"arrays of {megabytes_per_core} MB a core fit into the cache: give --megabytes-per-core {needed} or more"
+            f"arrays of {megabytes_per_core} MB a core fit into the cache: give "
+            f"--megabytes-per-core {needed} or more"
         )
     count = math.ceil(array / 8)
     if 24 * count * workers > _SHARE * available:
         raise ArraysError(
-            f"the arrays need {24 * count * workers / 2**30:.2f} GiB, more than half of the {available / 2**30:.2f} GiB that are"
+            f"the arrays need {24 * count * workers / 2**30:.2f} GiB, more than half of the "
+            f"{available / 2**30:.2f} GiB that are"
             " available: free memory"
         )
     return count
@@ -157,7 +171,8 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            memory_worker,  # here, so that numpy is loaded by the pinned worker and never by the parent
+            # here, so that numpy is loaded by the pinned worker and never by the parent
+            memory_worker,
         )
 
         memory_worker.work(core, connection, count, options.inject if core == cores[-1] else None)
@@ -192,7 +207,8 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
                 tally.rates.append(moved / repeat(kernel, passes[kernel]) / 1e9)
     for kernel, tally in tallies.items():
         output.note(
-            f"{kernel}: best {max(tally.rates):.2f}, median {statistics.median(tally.rates):.2f}, worst {min(tally.rates):.2f} GB/s"
+            f"{kernel}: best {max(tally.rates):.2f}, median {statistics.median(tally.rates):.2f}, "
+            f"worst {min(tally.rates):.2f} GB/s"
             f" of {len(tally.rates)} repeats of {passes[kernel]} passes"
         )
         output.reading(f"memory_{kernel}", "GB/s", "memory", statistics.median(tally.rates))

@@ -1,7 +1,10 @@
-"""What one worker of the memory load does, on its core. Imported by the worker only: numpy must see the worker's environment.
+"""What one worker of the memory load does, on its core.
 
-Three arrays of float64, a (written), b and c (read), written first by the pinned worker, so that the kernel puts them into the memory
-next to its core. b and c hold whole numbers from 1 to 2**50, so b + 3 c is exact and is known in integers.
+Imported by the worker only: numpy must see the worker's environment.
+
+Three arrays of float64, a (written), b and c (read), written first by the pinned worker, so that
+the kernel puts them into the memory next to its core. b and c hold whole numbers from 1 to 2**50,
+so b + 3 c is exact and is known in integers.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from acceptance.loads.exact_product import spread
 
 Array = NDArray[np.float64]
 
-# Elements that triad works on at a time: 512 KiB, so that what the multiplication leaves for the addition is still in the cache of the
-# core. Measured on one core of a server CPU with 1 MiB of L2, GB/s: 19 at 8192 elements, 23 at 32768, 25 at 65536, 28 at 131072 (which
-# fills that L2).
+# Elements that triad works on at a time: 512 KiB, so that what the multiplication leaves for the
+# addition is still in the cache of the core. Measured on one core of a server CPU with 1 MiB of L2,
+# GB/s: 19 at 8192 elements, 23 at 32768, 25 at 65536, 28 at 131072 (which fills that L2).
 BLOCK = 65536
 SCALAR = np.float64(3.0)
 _INJECTED_TURN = 2  # turns 0 and 1 are the warm-up of copy and triad, 2 and 3 the first that count
@@ -62,7 +65,9 @@ class Arrays:
         np.copyto(self.a, self.b)
 
     def triad(self) -> None:
-        """a = b + 3 c, block by block: 3 c goes into a's block and b is added to it there, while it is in the cache."""
+        """a = b + 3 c, block by block: 3 c goes into a's block and b is added to it there, while
+        it is in the cache.
+        """
         for a, b, c in self.blocks:
             np.multiply(c, SCALAR, a)
             np.add(a, b, a)
@@ -72,7 +77,9 @@ class Arrays:
         return None if bits.same_bits(self.a, self.b) else bits.difference(self.b, self.a)
 
     def triad_fault(self) -> dict[str, Any] | None:
-        """How a differs from b + 3 c computed in integers, bit for bit over the whole array; None when it does not."""
+        """How a differs from b + 3 c computed in integers, bit for bit over the whole array;
+        None when it does not.
+        """
         faults: dict[str, Any] | None = None
         for number, (a, b, c) in enumerate(self.blocks):
             expected = (b.astype(np.int64) + 3 * c.astype(np.int64)).astype(np.float64)
@@ -89,7 +96,8 @@ class Arrays:
 
 
 def work(core: Core, connection: Connection, count: int, inject: str | None) -> None:
-    """Fill the arrays, say ready; for every start run the passes, verify, spoil a, and say when it ran and how much was wrong.
+    """Fill the arrays, say ready; for every start run the passes, verify, spoil a, and say when it
+    ran and how much was wrong.
 
     It goes on until the parent ends it.
     """

@@ -1,4 +1,7 @@
-"""The timed loop of a compute load, apart from what it computes and how it is checked. Standard library only."""
+"""The timed loop of a compute load, apart from what it computes and how it is checked.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ Step = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
-    """A worker is warm: the digest of its first product, whether the integer check found it right, and what made it."""
+    """A worker is warm: the digest of its first product, whether the integer check found it
+    right, and what made it.
+    """
 
     digest: str
     right: bool
@@ -20,7 +25,9 @@ class WorkerReady:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What a worker did between start and deadline: products made, how many were wrong, and the seconds of its own loop."""
+    """What a worker did between start and deadline: products made, how many were wrong, and the
+    seconds of its own loop.
+    """
 
     products: int
     wrong: int
@@ -28,7 +35,8 @@ class LoopResult:
 
 
 def run_loop(until: float, multiply: Step, check: Step) -> tuple[int, float]:
-    """multiply(0), check(0), multiply(1), check(1), ... until the monotonic clock passes `until`; once at least.
+    """multiply(0), check(0), multiply(1), check(1), ... until the monotonic clock passes `until`;
+    once at least.
 
     Returns how many, and the seconds from the first call to the end of the last.
     """

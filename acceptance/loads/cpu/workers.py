@@ -1,8 +1,9 @@
 """One pinned process a core: started together, heard together, and none left behind.
 
-The workers are forked, so that sixteen of them are there in milliseconds; the parent has no threads and has not imported numpy, so a
-fork is safe, and each worker loads numpy for itself, pinned and told to use one thread. Messages are (kind, value) pairs over a pipe of
-each worker's own. No semaphore and no shared memory: both may be out of reach in a container. Standard library only.
+The workers are forked, so that sixteen of them are there in milliseconds; the parent has no threads
+and has not imported numpy, so a fork is safe, and each worker loads numpy for itself, pinned and
+told to use one thread. Messages are (kind, value) pairs over a pipe of each worker's own. No
+semaphore and no shared memory: both may be out of reach in a container. Standard library only.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Body = Callable[[Core, Connection], None]
 MessageHandler = Callable[[Core, Any], None]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-# Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the worker's one CPU and slow it down.
+# Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the
+# worker's one CPU and slow it down.
 ONE_THREAD = {
     name: "1"
     for name in (
@@ -54,7 +56,9 @@ class _Member:
 
 
 class Team:
-    """The workers of a load, from fork to end; leaving the `with` block kills whatever still runs."""
+    """The workers of a load, from fork to end; leaving the `with` block kills
+    whatever still runs.
+    """
 
     def __init__(self, cores: tuple[Core, ...], body: Body) -> None:
         context = multiprocessing.get_context("fork")
@@ -83,7 +87,9 @@ class Team:
             member.process.join()
 
     def start(self, message: Callable[[float], Any]) -> None:
-        """Send every worker `message(moment)`: the moment, on the monotonic clock, at which all of them begin."""
+        """Send every worker `message(moment)`: the moment, on the monotonic
+        clock, at which all of them begin.
+        """
         value = message(time.monotonic() + _LEAD_S)
         for member in self._members:
             try:
@@ -98,10 +104,11 @@ class Team:
         other: MessageHandler,
         tick: Callable[[], None] = lambda: None,
     ) -> dict[Core, Any]:
-        """Wait until every worker has sent one message of this kind; what they send besides goes to `other`, at once.
+        """Wait until every worker has sent one message of this kind; what they send besides goes to
+        `other`, at once.
 
-        `tick` is called about once a second. Raises WorkerLost when a worker ends first, or has not answered in time; what the
-        workers had sent until then has reached `other`.
+        `tick` is called about once a second. Raises WorkerLost when a worker ends first, or has not
+        answered in time; what the workers had sent until then has reached `other`.
         """
         answers: dict[Core, Any] = {}
         end = time.monotonic() + within_s
@@ -144,7 +151,9 @@ class Team:
 
 
 def sleep_until(moment: float) -> None:
-    """Return at this moment of the monotonic clock; the last millisecond is spent awake, as a sleeper wakes late."""
+    """Return at this moment of the monotonic clock; the last millisecond is spent awake, as a
+    sleeper wakes late.
+    """
     while (left := moment - time.monotonic()) > 0:
         if left > 0.001:
             time.sleep(left - 0.001)
@@ -163,7 +172,10 @@ def _worker_lost(member: _Member) -> WorkerLost:
 
 
 def _live(core: Core, connection: Connection, body: Body, parent: int) -> None:
-    """The whole life of a worker. A failure ends it with a traceback on standard error and exit code 1."""
+    """The whole life of a worker.
+
+    A failure ends it with a traceback on standard error and exit code 1.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")

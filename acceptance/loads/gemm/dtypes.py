@@ -1,30 +1,42 @@
-"""The seven number formats that products of matrices are made in, and how far a right product may be from the true one.
+"""The seven number formats that products of matrices are made in, and how far a right product may
+be from the true one.
 
-Operands are normal-random in their format; int8 holds normal-random numbers of standard deviation 32, rounded. Let c be one element of
-the product of n x n matrices, c = sum of n products p = a * b, and Q = sqrt(sum of p * p), which the check computes exactly. The signs
-of the operands are random and independent of their sizes, so by Hoeffding's inequality any sum of some of the p exceeds LIKELY * Q with
-a probability of at most 2 * exp(-LIKELY**2 / 2) = 5e-18: among the 4e9 partial sums of the sampled elements less than once in ten million
-products. Then a right element differs from c by at most
+Operands are normal-random in their format; int8 holds normal-random numbers of standard deviation
+32, rounded. Let c be one element of the product of n x n matrices, c = sum of n products p = a * b,
+and Q = sqrt(sum of p * p), which the check computes exactly. The signs of the operands are random
+and independent of their sizes, so by Hoeffding's inequality any sum of some of the p exceeds LIKELY
+* Q with a probability of at most 2 * exp(-LIKELY**2 / 2) = 5e-18: among the 4e9 partial sums of the
+sampled elements less than once in ten million products. Then a right element differs from c by at
+most
 
-    result_error * |c|                              the result is rounded to its format
-    + LIKELY * operand_error * Q                    operands that the hardware rounds first (TF32: both to 10 bits, cut off): the error of
-                                                    each p has a random sign, so Hoeffding's inequality holds for their sum too
-    + n / step * sum_error * LIKELY * Q             each addition to the sum rounds it, at worst always to the same side; tensor cores add
+    result_error * |c|                              the result is rounded to its format + LIKELY *
+    operand_error * Q                    operands that the hardware rounds first (TF32: both to 10
+    bits, cut off): the error of
+                                                    each p has a random sign, so Hoeffding's
+                                                    inequality holds for their sum too
+    + n / step * sum_error * LIKELY * Q             each addition to the sum rounds it, at worst
+    always to the same side; tensor cores add
                                                     `step` products at a time and cut off
-    + sqrt(n) * sum_error * LIKELY**2 * Q           tensor cores align the products of a step to the largest number in it and cut off the
-                                                    rest: errors of random sign and at most sum_error * LIKELY * Q each (Azuma's inequality)
+    + sqrt(n) * sum_error * LIKELY**2 * Q           tensor cores align the products of a step to the
+    largest number in it and cut off the
+                                                    rest: errors of random sign and at most
+                                                    sum_error * LIKELY * Q each (Azuma's inequality)
 
-The reference is the same sum in float64 on the processor; where the product is float64 itself its own error is counted as well, and where
-the operands are int8 both are exact and the bound is 0. For 8192 the bound is, with |c| around 90: float64 1.5e-9, float32 0.40, TF32 1.9,
-float16 and bfloat16 0.28 beside the rounding of the result. The sums of FP8 keep about 14 bits on Hopper (DeepSeek-V3 technical report,
-section 3.3.2), so its bound is 106: that finds foreign tiles, not wrong bits.
+The reference is the same sum in float64 on the processor; where the product is float64 itself its
+own error is counted as well, and where the operands are int8 both are exact and the bound is 0. For
+8192 the bound is, with |c| around 90: float64 1.5e-9, float32 0.40, TF32 1.9, float16 and bfloat16
+0.28 beside the rounding of the result. The sums of FP8 keep about 14 bits on Hopper (DeepSeek-V3
+technical report, section 3.3.2), so its bound is 106: that finds foreign tiles, not wrong bits.
 
-Hence the second product, of whole numbers so small that all sums are exact in the accumulator whatever their order: at most `whole`, or
-for float64, float32 and TF32 the largest for which n * m * m is exact (the TF32 format holds 11 bits of each). The true result is known
-exactly, and a right one differs from it only by the rounding of the result to its format, for which twice is allowed (2 * result_error *
-|c|), because a library may add parts that it has rounded already. Where the format of the result is that of the sums, that is not at all.
+Hence the second product, of whole numbers so small that all sums are exact in the accumulator
+whatever their order: at most `whole`, or for float64, float32 and TF32 the largest for which n * m
+* m is exact (the TF32 format holds 11 bits of each). The true result is known exactly, and a right
+one differs from it only by the rounding of the result to its format, for which twice is allowed (2
+* result_error * |c|), because a library may add parts that it has rounded already. Where the format
+of the result is that of the sums, that is not at all.
 
-The smallest compute capability is that whose cores have the format (NVIDIA's PTX ISA, `mma`): before it, libraries compute in another one.
+The smallest compute capability is that whose cores have the format (NVIDIA's PTX ISA, `mma`):
+before it, libraries compute in another one.
 """
 
 from __future__ import annotations
@@ -38,7 +50,9 @@ _ACCUMULATOR_BITS = {"f64": 53, "f32": 24, "tf32": 24}
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
-    """One format: `short` names it everywhere, sizes are bytes an element, errors are relative to what is rounded."""
+    """One format: `short` names it everywhere, sizes are bytes an element, errors are relative
+    to what is rounded.
+    """
 
     short: str
     name: str
@@ -54,7 +68,9 @@ class Dtype:
     exact: bool = False  # all of its products are
 
     def largest(self, size: int) -> int:
-        """The largest whole number in the operands of the second product; ValueError where matrices are too large for any."""
+        """The largest whole number in the operands of the second product; ValueError where
+        matrices are too large for any.
+        """
         bits = _ACCUMULATOR_BITS.get(self.short)
         bound = self.whole if bits is None else math.isqrt((2**bits - 1) // size)
         if not bound:

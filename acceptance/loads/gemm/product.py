@@ -1,4 +1,8 @@
-"""Products of square matrices on a device of torch: the operands, the multiplication, and the bits of its results. Needs torch."""
+"""Products of square matrices on a device of torch: the operands, the multiplication, and the bits
+of its results.
+
+Needs torch.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,9 @@ def formats(dtype: Dtype) -> tuple[Any, Any]:
 
 
 def settings() -> None:
-    """What torch must not do on its own: add parts of a sum in the narrow format of a result, or take every core for each GPU."""
+    """What torch must not do on its own: add parts of a sum in the narrow format of a result, or
+    take every core for each GPU.
+    """
     import torch
 
     torch.set_num_threads(min(_THREADS, len(os.sched_getaffinity(0))))
@@ -52,7 +58,9 @@ class Product:
 
 
 def normal(dtype: Dtype, size: int, device: str) -> Product:
-    """The product of two matrices of normal-random numbers, the same ones each time on GPUs of one model."""
+    """The product of two matrices of normal-random numbers, the same ones each
+    time on GPUs of one model.
+    """
     import torch
 
     def draw(rows: int, random: Any) -> Tensor:
@@ -131,7 +139,9 @@ def words(result: Tensor) -> Tensor:
 
 
 def digest(result: Tensor) -> str:
-    """64 bits: the sum of each element's bits times an odd weight of its place, which differs for results that differ in one element."""
+    """64 bits: the sum of each element's bits times an odd weight of its place, which differs
+    for results that differ in one element.
+    """
     import torch
 
     total = torch.zeros((), dtype=torch.int64, device=result.device)

@@ -19,7 +19,9 @@ Prepare = Callable[[Dtype, int], Callable[[], None]]
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """Sizes from the command line, `128,512`: each once, in rising order; raises argparse.ArgumentTypeError."""
+    """Sizes from the command line, `128,512`: each once, in rising order; raises
+    argparse.ArgumentTypeError.
+    """
     parts = text.split(",")
     if not all(re.fullmatch(r"\d{1,5}", part, re.ASCII) for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of sizes such as 128,512")
@@ -43,7 +45,8 @@ def rows(
 ) -> tuple[list[tuple[float, float]], list[str]]:
     """(n, TFLOP/s) for each size that fits, and one sentence for each that was left out.
 
-    A product is warmed up once, then timed over a twentieth of a second, or once where it takes longer. `prepare` gives the product.
+    A product is warmed up once, then timed over a twentieth of a second, or once where it takes
+    longer. `prepare` gives the product.
     """
     found: list[tuple[float, float]] = []
     left_out = []

@@ -1,12 +1,17 @@
-"""Whether products are right: the first against the processor's own arithmetic, later ones against the first. Needs torch.
+"""Whether products are right: the first against the processor's own arithmetic, later ones against
+the first.
 
-One row at random of each of 64 equal bands of rows is computed again on the processor, in float64, from the operands as they are read
-back: whatever spoils a band of 128 rows (of 8192) in any column is seen, and single wrong elements outside the sampled rows are not.
-Elements that are no number or infinite are looked for in the whole result. Later products are compared with the first whole, bit for bit,
-by the GPU. How much a sampled element may differ is derived in `dtypes`.
+Needs torch.
 
-Between its turns a format holds no memory. Of its first product the digest is kept; in its next turn the operands are made again from the
-same seed, the product is made again, and its digest must be that of the first. Then it stands for the first in comparisons bit for bit.
+One row at random of each of 64 equal bands of rows is computed again on the processor, in float64,
+from the operands as they are read back: whatever spoils a band of 128 rows (of 8192) in any column
+is seen, and single wrong elements outside the sampled rows are not. Elements that are no number or
+infinite are looked for in the whole result. Later products are compared with the first whole, bit
+for bit, by the GPU. How much a sampled element may differ is derived in `dtypes`.
+
+Between its turns a format holds no memory. Of its first product the digest is kept; in its next
+turn the operands are made again from the same seed, the product is made again, and its digest must
+be that of the first. Then it stands for the first in comparisons bit for bit.
 """
 
 from __future__ import annotations
@@ -36,7 +41,9 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """What was found wrong with the first products, one entry a product, and what to tell of them."""
+    """What was found wrong with the first products, one entry a product, and
+    what to tell of them.
+    """
 
     findings: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
@@ -51,7 +58,9 @@ def sampled_rows(size: int) -> list[int]:
 
 
 def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
-    """These rows of the product in float64 on the processor, and of the product of the squares (Q**2 in `dtypes`)."""
+    """These rows of the product in float64 on the processor, and of the product of the squares
+    (Q**2 in `dtypes`).
+    """
     import torch
 
     left = torch.stack([product.a[row].cpu().to(torch.float64) for row in rows])
@@ -66,7 +75,9 @@ def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
 
 
 def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
-    """What is wrong with a product as it stands in its buffer, and a sentence on how far it is from right; `kind` is normal or whole."""
+    """What is wrong with a product as it stands in its buffer, and a sentence on how far it is
+    from right; `kind` is normal or whole.
+    """
     import torch
 
     rows = sampled_rows(len(product.result))
@@ -81,7 +92,11 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
     strange = odd(product.result)
     text = f"largest error {float(error.max()):.3g}"
     if bool((allowed > 0).any()):
-        text += f", at most {float(torch.where(error > 0, error / allowed, 0.0).max()):.3g} of what is allowed"
+        text += (
+            f", at most {float(torch.where(error > 0, error / allowed, 0.0).max()):.3g} of "
+            "what "
+            "is allowed"
+        )
     else:
         text += ", none is allowed"
     if not wrong.any() and not any(strange.values()):
@@ -101,7 +116,9 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
 
 
 class FormatTrial:
-    """One format under test: its judged product while it has its turn, what is known of it, and the comparison of every later one."""
+    """One format under test: its judged product while it has its turn, what is known of it, and
+    the comparison of every later one.
+    """
 
     def __init__(self, dtype: Dtype, size: int, device: str) -> None:
         self._dtype, self._size, self._device = dtype, size, device
@@ -114,7 +131,9 @@ class FormatTrial:
         self._product.multiply()
 
     def verify(self) -> VerificationResult:
-        """Make the first product, keep it, and check it; then one of whole numbers, unless the first was of such (int8)."""
+        """Make the first product, keep it, and check it; then one of whole numbers, unless the
+        first was of such (int8).
+        """
         self._keep()
         self._digest = digest(self._first)
         found, text = judge_product(self._product, "normal")
@@ -134,7 +153,9 @@ class FormatTrial:
         self._product = self._first = None
 
     def remake(self) -> dict[str, Any] | None:
-        """Make operands and first product again, after `release`; how its digest differs from that of the first, None when it does not."""
+        """Make operands and first product again, after `release`; how its digest differs from
+        that of the first, None when it does not.
+        """
         self._product = normal(self._dtype, self._size, self._device)
         self._keep()
         got = digest(self._first)
@@ -155,7 +176,11 @@ class FormatTrial:
         spoil(self._product.result)
 
     def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
-        """How the result in the buffer differs from the first product; None when it has the same bits. `falsify` changes a bit before."""
+        """How the result in the buffer differs from the first product; None when it has the same
+        bits.
+
+        `falsify` changes a bit before.
+        """
         if falsify:
             middle = self._size // 2
             bits = words(self._product.result)

@@ -1,4 +1,6 @@
-"""What the GPU's matrix load does, in order, apart from torch; and how a GPU is kept at work at a rate that settles."""
+"""What the GPU's matrix load does, in order, apart from torch; and how a GPU is kept at work at
+a rate that settles.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +51,24 @@ class Trial(Protocol):
         """Give the memory back."""
 
     def remake(self) -> dict[str, Any] | None:
-        """Make the first product again, and say how it differs from what it was; None when it does not."""
+        """Make the first product again, and say how it differs from what it
+        was; None when it does not.
+        """
 
     def spoil(self) -> None:
         """Overwrite the result."""
 
     def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
-        """How the result differs from the first product, after changing it where a fault is injected; None when it does not."""
+        """How the result differs from the first product, after changing it where a fault is
+        injected; None when it does not.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class GemmOptions:
-    """What is asked of the load: formats in turn, seconds of each, size of the judged product, sizes of the table, and the fault."""
+    """What is asked of the load: formats in turn, seconds of each, size of the judged product,
+    sizes of the table, and the fault.
+    """
 
     dtypes: tuple[Dtype, ...]
     seconds: float
@@ -82,16 +90,20 @@ class _Course:
 
 
 def needs(dtypes: Sequence[Dtype], size: int) -> int:
-    """Bytes that the hungriest of the formats takes while it is verified: two products and the first result."""
+    """Bytes that the hungriest of the formats takes while it is verified: two
+    products and the first result.
+    """
     return max(
         (2 * dtype.bytes_needed(size) + dtype.result_bytes * size**2 for dtype in dtypes), default=0
     )
 
 
 def fitting_size(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
-    """The size that is judged on a GPU with so much memory: the one asked for, or 4096 where a single format of that would not fit.
+    """The size that is judged on a GPU with so much memory: the one asked for, or 4096 where a
+    single format of that would not fit.
 
-    What others hold of the memory does not count: a GPU that is in use is to be freed, not measured with less.
+    What others hold of the memory does not count: a GPU that is in use is to be freed, not measured
+    with less.
     """
     return size if needs(dtypes, size) <= ROOM * whole_bytes else min(size, SMALLER)
 
@@ -115,14 +127,18 @@ class GemmWorker:
         self._said_s = 0.0
 
     def run(self) -> None:
-        """Every format cool, one after the other; then the tables; then every format until it settles. Raises CardError.
+        """Every format cool, one after the other; then the tables; then every format until it
+        settles.
+
+        Raises CardError.
 
         One format has the memory at a time.
         """
         needed, free = needs(self._order.dtypes, self._order.size), self._card.free_bytes()
         if needed > free:
             raise CardError(
-                f"the matrices need {needed / 2**30:.1f} GiB of the GPU's memory and {free / 2**30:.1f} GiB are free:"
+                f"the matrices need {needed / 2**30:.1f} GiB of the GPU's memory and "
+                f"{free / 2**30:.1f} GiB are free:"
                 " end what uses the GPU"
             )
         courses = []
@@ -222,7 +238,10 @@ class GemmWorker:
         self._output.note(f"{dtype.name}: {text}; {marks[-1][1]} products under sustained load")
 
     def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
-        """Compare the last product with the first. Where that was wrong, its equals are wrong too, and its unequals not known right."""
+        """Compare the last product with the first.
+
+        Where that was wrong, its equals are wrong too, and its unequals not known right.
+        """
         found = course.trial.compare(falsify=falsify)
         if found is not None:
             self._miscompare(course, {"check": "repeat", "after": when, **found})
@@ -240,7 +259,9 @@ def report_absent(
     capability: tuple[int, int],
     names: Sequence[str] = GEMM_NAMES,
 ) -> tuple[Dtype, ...]:
-    """The formats that a GPU of this compute capability offers; the readings (`names`) of the others are said to be absent."""
+    """The formats that a GPU of this compute capability offers; the readings (`names`) of the
+    others are said to be absent.
+    """
     offered = []
     for dtype in dtypes:
         reason = dtype.missing(capability)
@@ -265,7 +286,8 @@ def sustain(
     one_s: float,
     tick: Callable[[float], None],
 ) -> list[tuple[float, int]]:
-    """Work of about `one_s` a piece, in batches, until the card has been at it for `seconds`; its course, by its own clock.
+    """Work of about `one_s` a piece, in batches, until the card has been at it for `seconds`; its
+    course, by its own clock.
 
     `tick` is told the seconds done, once a batch. The last batches are waited for.
     """
@@ -288,7 +310,9 @@ def sustain(
 
 
 def settled_rate(marks: Marks) -> float:
-    """Pieces of work a second over the last half of a course: from the last mark in its first half to its end."""
+    """Pieces of work a second over the last half of a course: from the last mark in its first
+    half to its end.
+    """
     end_s, done = marks[-1]
     begin_s, before = [mark for mark in marks if mark[0] <= end_s / 2][-1]
     return (done - before) / (end_s - begin_s)

@@ -1,6 +1,8 @@
-"""The GPU's memory under test: nearly all that is free, worked on by our kernels and CUDA's copies, with a GPU that may never come back.
+"""The GPU's memory under test: nearly all that is free, worked on by our kernels and CUDA's copies,
+with a GPU that may never come back.
 
-Everything runs in torch's current stream on CUDA device 0. Between taking the memory and the end nothing else is allocated there.
+Everything runs in torch's current stream on CUDA device 0. Between taking the memory and the end
+nothing else is allocated there.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from acceptance.loads.vram.kernels import BLOCKS, FILE, RECORD, THREADS, argumen
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.worker import PassResult
 
-# What is left free: the driver may need some for itself while kernels run (a display's, other contexts' pages), and it gives memory out in
-# pieces of 2 MiB. Twice as much is left where the driver does not give that much in one piece, and once more twice.
+# What is left free: the driver may need some for itself while kernels run (a display's, other
+# contexts' pages), and it gives memory out in pieces of 2 MiB. Twice as much is left where the
+# driver does not give that much in one piece, and once more twice.
 RESERVES = (128 << 20, 256 << 20, 512 << 20)
 GIVE_UP_S = 60.0  # for the longest pass so far, 288 GB all wrong, a few seconds are enough
 _POLL_S = 0.0002
-_AHEAD = 128  # works given to the GPU before it is seen that those before them were done: the driver itself would wait for ever
+# works given to the GPU before it is seen that those before them were done: the driver itself would
+# wait for ever
+_AHEAD = 128
 _SPINS = 1 << 31  # reads of one word, about half a microsecond each
 _WRAP = 1 << 64
 
@@ -33,7 +38,10 @@ class GpuHung(CardError):
 def wait(
     done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> None:
-    """Ask until it is done; raises GpuHung after a minute. Never waits in the driver, which does not come back from a GPU that hangs."""
+    """Ask until it is done; raises GpuHung after a minute.
+
+    Never waits in the driver, which does not come back from a GPU that hangs.
+    """
     until = clock() + GIVE_UP_S
     while not done():
         if clock() > until:
@@ -80,11 +88,14 @@ class CudaMemory:
             except torch.cuda.OutOfMemoryError:
                 continue
         raise CardError(
-            f"{self.free_bytes / 2**30:.2f} GiB of the GPU's memory are free and cannot be had in one piece: end what uses the GPU"
+            f"{self.free_bytes / 2**30:.2f} GiB of the GPU's memory are free and cannot be "
+            "had in one piece: end what uses the GPU"
         )
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; raises GpuHung, CardError, and RuntimeError for what CUDA says."""
+        """Do a pass and wait for it; raises GpuHung, CardError, and
+        RuntimeError for what CUDA says.
+        """
         import torch
 
         self._record.copy_(self._blank)

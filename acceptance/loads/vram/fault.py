@@ -1,8 +1,12 @@
-"""Faults put into the memory load on purpose (`--inject`), to prove that they are found and told apart. Never set in a real run.
+"""Faults put into the memory load on purpose (`--inject`), to prove that they are found and told
+apart.
+
+Never set in a real run.
 
 - `bit`: bit 21 of one word is inverted once, between being written and being verified;
 - `stuck`: bit 5 of one word is 1 again after every pass, whatever was written;
-- `address`: what is written to one word goes to the place whose address differs from its own in one bit, and its own stays as it was;
+- `address`: what is written to one word goes to the place whose address differs from its own in one
+  bit, and its own stays as it was;
 - `slow`: every pass is given to the GPU late, by the time that a copy of as many bytes takes;
 - `hang`: the GPU does not come back from a pass.
 """
@@ -16,7 +20,8 @@ from acceptance.loads.vram.worker import PassResult, TestedMemory
 
 KINDS = ("bit", "stuck", "address", "slow", "hang")
 FLIPPED, STUCK = 21, 5
-_AT_FILL = 2  # the fill after which `bit` flips, and in whose place `hang` spins: that of the second pattern
+# the fill after which `bit` flips, and in whose place `hang` spins: that of the second pattern
+_AT_FILL = 2
 
 
 class OpenMemory(TestedMemory, Protocol):

@@ -1,4 +1,8 @@
-"""What a wrong memory looks like: one pass as a miscompare of the load's output, and the map of the whole run. Standard library only."""
+"""What a wrong memory looks like: one pass as a miscompare of the load's output, and the map of the
+whole run.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,12 @@ _MIB = 1 << 20
 
 
 def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[str, Any]:
-    """What a pass found, apart from which pass it was; `expected` is what it should have found in a memory of `words` words.
+    """What a pass found, apart from which pass it was; `expected` is what it should have found in a
+    memory of `words` words.
 
-    `bits` counts how often each bit differs, among the first `bits_of` words where those are fewer than all. `address_bits` is there where
-    the words found are those of other places: the bits in which the (byte) addresses of the two places differ.
+    `bits` counts how often each bit differs, among the first `bits_of` words where those are fewer
+    than all. `address_bits` is there where the words found are those of other places: the bits in
+    which the (byte) addresses of the two places differ.
     """
     fields: dict[str, Any] = {
         "words": record.wrong,
@@ -46,10 +52,12 @@ def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[
 
 
 def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
-    """The address bits in which the places of wrong words differ from those that their words belong to; none where they belong nowhere.
+    """The address bits in which the places of wrong words differ from those that their words belong
+    to; none where they belong nowhere.
 
-    Among random words no flipped bit can look like this. Among words that are their own number, one flipped bit does; so there a single
-    wrong word says nothing, and a wrong data line can still be taken for an address line: see whether the random words agree.
+    Among random words no flipped bit can look like this. Among words that are their own number, one
+    flipped bit does; so there a single wrong word says nothing, and a wrong data line can still be
+    taken for an address line: see whether the random words agree.
     """
     if expected.family == "number":
         places = [_numbered(one, words) for one in record.first] if record.wrong > 1 else []
@@ -68,7 +76,8 @@ def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
 
 
 def _numbered(word: WrongWord, words: int) -> int:
-    """The bits between a place and the one whose number was found there; 0 where there is no such place.
+    """The bits between a place and the one whose number was found there; 0 where there is no such
+    place.
 
     Number 0 does not count: memory that was never written is full of it.
     """
@@ -77,7 +86,9 @@ def _numbered(word: WrongWord, words: int) -> int:
 
 
 def _random(word: WrongWord, expected: Words, words: int) -> int:
-    """The bit between a place and the one whose random word was found there; 0 where no place one bit away has it."""
+    """The bit between a place and the one whose random word was found there; 0 where no place
+    one bit away has it.
+    """
     for mask in (0, ALL):
         here = Words("random", expected.seed, mask)
         if here.word(word.place) != word.expected:
@@ -118,7 +129,9 @@ class Map:
             self._regions[region] = before + wrong, known | bits
 
     def rows(self) -> list[list[float | str]]:
-        """A row for each region with a wrong word: from and to MiB of the tested memory, wrong words, and which bits."""
+        """A row for each region with a wrong word: from and to MiB of the tested memory, wrong
+        words, and which bits.
+        """
         size = region_tiles(self._words) * TILE
         return [
             [

@@ -1,6 +1,8 @@
-"""What `kernels/vram.cu` is given and what it gives back: the structure of a sweep, and the record of what was wrong.
+"""What `kernels/vram.cu` is given and what it gives back: the structure of a sweep, and the record
+of what was wrong.
 
-The record is an array of 64-bit words outside the tested memory, made blank before each pass. Standard library only.
+The record is an array of 64-bit words outside the tested memory, made blank before each pass.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -45,12 +47,16 @@ class SweepArguments(ctypes.Structure):
 
 
 def region_tiles(words: int) -> int:
-    """Tiles in each of the regions into which a memory of so many words is divided; the last may have fewer."""
+    """Tiles in each of the regions into which a memory of so many words is
+    divided; the last may have fewer.
+    """
     return max(1, -(-words // (TILE * REGIONS)))
 
 
 def arguments(sweep: Sweep, words: int) -> SweepArguments:
-    """A sweep in a memory of `words` words, as its kernel takes it; ValueError for one that does not lie there."""
+    """A sweep in a memory of `words` words, as its kernel takes it; ValueError
+    for one that does not lie there.
+    """
     reads, writes = sweep.reads or sweep.writes, sweep.writes or sweep.reads
     inside = 0 <= sweep.begin <= sweep.begin + sweep.count <= words
     if reads is None or writes is None or not inside or sweep.begin % TILE or sweep.shift % 2:

@@ -2,34 +2,42 @@
 
     python -m acceptance.loads.vram.load --seconds 60
 
-It uses CUDA device 0 of those it sees (CUDA_VISIBLE_DEVICES names one by its UUID; side by side, one process a GPU, they test a machine).
-The memory is one plain piece of what is free, less 128 MiB (256, then 512, where the driver does not give that much in one piece), which
-the driver may need while kernels run. `vram_tested` is its share of all the memory that CUDA says the GPU has. What the process's own
-context, the driver and a display take is not tested.
+It uses CUDA device 0 of those it sees (CUDA_VISIBLE_DEVICES names one by its UUID; side by side,
+one process a GPU, they test a machine). The memory is one plain piece of what is free, less 128 MiB
+(256, then 512, where the driver does not give that much in one piece), which the driver may need
+while kernels run. `vram_tested` is its share of all the memory that CUDA says the GPU has. What the
+process's own context, the driver and a display take is not tested.
 
-Patterns (`patterns`), all of 64-bit words, each a sequence of passes that fill the memory, verify it, or verify it and write what
-comes next: `own_address`, `walking_bits`, `moving_inversions` over seven backgrounds, `random_inverse`, `march_c` (March C-), `block_move`
-(copies inside the memory), `neighbours` (every other stripe read and overwritten 16 times, then all verified), `retention` (two pauses of
-a twentieth of `--seconds`, 1 to 5 s each). Every pattern comes once, whatever the time: besides the pauses, about 70 times as
-long as reading and writing the memory once takes (5 s on an H200). What is left of `--seconds` is filled with further rounds with other
-seeds, without `retention`; a pattern that would not end in time is not begun.
+Patterns (`patterns`), all of 64-bit words, each a sequence of passes that fill the memory, verify
+it, or verify it and write what comes next: `own_address`, `walking_bits`, `moving_inversions` over
+seven backgrounds, `random_inverse`, `march_c` (March C-), `block_move` (copies inside the memory),
+`neighbours` (every other stripe read and overwritten 16 times, then all verified), `retention` (two
+pauses of a twentieth of `--seconds`, 1 to 5 s each). Every pattern comes once, whatever the time:
+besides the pauses, about 70 times as long as reading and writing the memory once takes (5 s on an
+H200). What is left of `--seconds` is filled with further rounds with other seeds, without
+`retention`; a pattern that would not end in time is not begun.
 
-- `vram_rate`: bytes that the passes read and wrote, a second, over those of a copy inside the same memory in the same run. Times are the
-  GPU's own (CUDA events), of all passes together; pauses and what the processor does between passes are not in them.
-- `vram_copy`: GB/s of that copy, lower half to upper half by CUDA's own copy, read and write both counted; the median of three before all
-  passes and three after.
-- `vram_miscompares`: words found wrong, each pass by itself: a word that stays wrong counts in each pass that finds it.
+- `vram_rate`: bytes that the passes read and wrote, a second, over those of a copy inside the same
+  memory in the same run. Times are the GPU's own (CUDA events), of all passes together; pauses and
+  what the processor does between passes are not in them.
+- `vram_copy`: GB/s of that copy, lower half to upper half by CUDA's own copy, read and write both
+  counted; the median of three before all passes and three after.
+- `vram_miscompares`: words found wrong, each pass by itself: a word that stays wrong counts in each
+  pass that finds it.
 
-Where words are wrong, each of the first 64 passes that found some is told at once: how many, which bits and how often, the first few with
-their address (bytes from the beginning of the tested memory, not the GPU's physical address), and, where a word lies in another's place,
-the address bits between the two. The table `vram_map` has the wrong words of all passes by region (256 of equal size).
+Where words are wrong, each of the first 64 passes that found some is told at once: how many, which
+bits and how often, the first few with their address (bytes from the beginning of the tested memory,
+not the GPU's physical address), and, where a word lies in another's place, the address bits between
+the two. The table `vram_map` has the wrong words of all passes by region (256 of equal size).
 
-What is not seen: errors that ECC corrected (the driver counts those), memory outside the piece, caches and registers; and what still lay in
-the L2 cache when it was read back, which is only where a pass turns round and the last tens of MiB. Which words are neighbours in
-the chips is not known: stripes of six sizes, one a round, stand in for it.
+What is not seen: errors that ECC corrected (the driver counts those), memory outside the piece,
+caches and registers; and what still lay in the L2 cache when it was read back, which is only where
+a pass turns round and the last tens of MiB. Which words are neighbours in the chips is not known:
+stripes of six sizes, one a round, stand in for it.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch cannot be used or fails, or a pass does
-not end within 60 s, with one sentence on standard error and no end line; 2 for arguments that cannot be used.
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch
+cannot be used or fails, or a pass does not end within 60 s, with one sentence on standard error and
+no end line; 2 for arguments that cannot be used.
 """
 
 from __future__ import annotations
@@ -46,7 +54,8 @@ from acceptance.loads.vram.fault import KINDS, FaultyMemory
 from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
 NAME = "vram"
-# Environment variables that change how torch takes memory: the tested piece must be one plain allocation.
+# Environment variables that change how torch takes memory: the tested piece must be one plain
+# allocation.
 _STRAYS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
 
 
@@ -70,7 +79,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
+    """From the GPU's name to the last reading; raises CardError, and
+    RuntimeError for what CUDA and torch say.
+    """
     parameters: dict[str, Any] = {"seconds": options.seconds, **gpu_identity()}
     if options.inject is not None:
         parameters["inject"] = options.inject
@@ -80,7 +91,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
     own = CudaMemory()
     gib = [size / 2**30 for size in (own.words * 8, own.free_bytes, own.whole_bytes)]
     output.note(
-        f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} GiB in all"
+        f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} "
+        "GiB in all"
     )
     memory: TestedMemory = own if options.inject is None else FaultyMemory(own, options.inject)
     VramWorker(options.seconds, memory, output).run()

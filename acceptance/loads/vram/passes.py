@@ -1,6 +1,8 @@
-"""One pass over a memory: sweeps by our kernels and copies inside it, queued together, timed as one, and judged by one record.
+"""One pass over a memory: sweeps by our kernels and copies inside it, queued together, timed as
+one, and judged by one record.
 
-Sizes and places are in words of 8 bytes from the beginning of the tested memory. Standard library only.
+Sizes and places are in words of 8 bytes from the beginning of the tested memory. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ TILE = 2048  # words, 16 KiB: what a block of threads takes at a time
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Every word of a part of the memory is compared (`reads`), then overwritten (`writes`); one of the two may be missing.
+    """Every word of a part of the memory is compared (`reads`), then overwritten (`writes`); one of
+    the two may be missing.
 
-    The word at a place is that of the number place + `shift`. `begin` is a multiple of a tile and `shift` of two words. With a `stripe`, of
-    every two stripes of 2**stripe tiles only one is visited, the first (`role` 0) or the second (1), and what is left after the last whole
-    pair of stripes is not visited. `descending` goes from the last tile to the first.
+    The word at a place is that of the number place + `shift`. `begin` is a multiple of a tile and
+    `shift` of two words. With a `stripe`, of every two stripes of 2**stripe tiles only one is
+    visited, the first (`role` 0) or the second (1), and what is left after the last whole pair of
+    stripes is not visited. `descending` goes from the last tile to the first.
     """
 
     reads: Words | None
@@ -84,7 +88,9 @@ class Spin:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What is queued together, in this order; then the memory is left alone for `rest_s` seconds."""
+    """What is queued together, in this order; then the memory is left alone for
+    `rest_s` seconds.
+    """
 
     works: tuple[Sweep | Copy | Spin, ...]
     rest_s: float = 0.0
@@ -96,7 +102,9 @@ class Pass:
 
     @property
     def words(self) -> int:
-        """Words that our kernels must have written or compared: what they count themselves must be this."""
+        """Words that our kernels must have written or compared: what they count
+        themselves must be this.
+        """
         return sum(work.words for work in self.works if isinstance(work, Sweep))
 
     @property

@@ -1,7 +1,9 @@
-"""The catalogue of patterns: each is a sequence of passes over the whole memory, a function of its size and of the round.
+"""The catalogue of patterns: each is a sequence of passes over the whole memory, a function of its
+size and of the round.
 
-Rounds differ by their seeds, so that a long test is no repetition. On a GPU, "ascending" and "descending" are the order of the tiles; some
-thousands of threads are at it together, so within some megabytes there is no order.
+Rounds differ by their seeds, so that a long test is no repetition. On a GPU, "ascending" and
+"descending" are the order of the tiles; some thousands of threads are at it together, so within
+some megabytes there is no order.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Sweep
 from acceptance.loads.vram.words import ALL, Words, seed_of
 
 STEPS = 8  # of a walking bit in a round: after eight rounds each cell has had it in each bit
-# Every power of two up to 32 bits as a stretch of equal bits, and all equal: each bit is once unlike each other bit of its word.
+# Every power of two up to 32 bits as a stretch of equal bits, and all equal: each bit is once
+# unlike each other bit of its word.
 BACKGROUNDS = (*(ALL // ((1 << width) + 1) for width in (1, 2, 4, 8, 16, 32)), 0)
 REPEATS = 16  # of the neighbours, even, so that the words are in the end what they were
 STRIPES = (
@@ -24,7 +27,8 @@ STRIPES = (
     6,
     10,
 )  # by the round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB
-# The memory that neighbours are repeated in at a time: half of it is worked on, and no L2 cache so far (128 MiB at most) can hold that.
+# The memory that neighbours are repeated in at a time: half of it is worked on, and no L2 cache so
+# far (128 MiB at most) can hold that.
 WINDOW = (512 << 20) // WORD
 BLOCKS = 64  # into which each half is cut to be moved
 
@@ -72,7 +76,9 @@ def walking_bits(words: int, turn: int) -> Iterator[Pass]:
 
 
 def moving_inversions(words: int, turn: int) -> Iterator[Pass]:
-    """For each background: its words, ascending to their inverse, descending back, ascending to the next background."""
+    """For each background: its words, ascending to their inverse, descending back, ascending to
+    the next background.
+    """
     whole, first = _Whole(words), turn % len(BACKGROUNDS)
     steps = [Words("constant", 0, mask) for mask in BACKGROUNDS[first:] + BACKGROUNDS[:first]]
     yield whole.fill(steps[0])
@@ -91,7 +97,10 @@ def random_inverse(words: int, turn: int) -> Iterator[Pass]:
 
 
 def march_c(words: int, turn: int) -> Iterator[Pass]:
-    """March C-: w0; up r0 w1; up r1 w0; down r0 w1; down r1 w0; r0. The 0 is a background, which changes from round to round."""
+    """March C-: w0; up r0 w1; up r1 w0; down r0 w1; down r1 w0; r0.
+
+    The 0 is a background, which changes from round to round.
+    """
     whole, zero = _Whole(words), Words("constant", 0, BACKGROUNDS[turn % len(BACKGROUNDS) - 1])
     one = zero.inverse()
     yield whole.fill(zero)
@@ -102,7 +111,8 @@ def march_c(words: int, turn: int) -> Iterator[Pass]:
 
 
 def block_move(words: int, turn: int) -> Iterator[Pass]:
-    """Random words of the lower half are copied to the upper half, its blocks in reverse order; verified and inverted there; copied back.
+    """Random words of the lower half are copied to the upper half, its blocks in reverse order;
+    verified and inverted there; copied back.
 
     Each half is 64 blocks, of whole tiles: up to 2 MiB at the end of the memory are left out.
     """
@@ -118,7 +128,8 @@ def block_move(words: int, turn: int) -> Iterator[Pass]:
 
 
 def neighbours(words: int, turn: int) -> Iterator[Pass]:
-    """Stripes of random words: every other one is read and overwritten 16 times, then all are verified; then the others are.
+    """Stripes of random words: every other one is read and overwritten 16 times, then all are
+    verified; then the others are.
 
     Up to two stripes at the end of the memory are left out of the repeats.
     """
@@ -143,7 +154,9 @@ def neighbours(words: int, turn: int) -> Iterator[Pass]:
 
 
 def retention(words: int, rest_s: float) -> Iterator[Pass]:
-    """Random words and then their inverse, each left alone for `rest_s` seconds before it is verified."""
+    """Random words and then their inverse, each left alone for `rest_s` seconds
+    before it is verified.
+    """
     whole, now = _Whole(words), Words("random", seed_of(0))
     (sweep,) = whole.fill(now).works
     yield Pass((sweep,), rest_s)
@@ -164,5 +177,7 @@ RETENTION = "retention"  # once in a run, after the first round
 
 
 def rest_s(seconds: float) -> float:
-    """How long each of the two pauses of `retention` is: a twentieth of the test's time, from 1 to 5 s."""
+    """How long each of the two pauses of `retention` is: a twentieth of the
+    test's time, from 1 to 5 s.
+    """
     return min(max(seconds / 20, 1.0), 5.0)

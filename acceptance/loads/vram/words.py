@@ -1,13 +1,17 @@
-"""The words that lie in a tested memory: what a word is follows from its number, a seed and a mask, so nothing is kept beside the memory.
+"""The words that lie in a tested memory: what a word is follows from its number, a seed and a mask,
+so nothing is kept beside the memory.
 
 Families, before the mask (bits that are inverted in every word):
 
-- `number`: the word's own number. Where an address line fails, a word shows up in another's place, and says whose it is.
+- `number`: the word's own number. Where an address line fails, a word shows up in another's place,
+  and says whose it is.
 - `constant`: 0, so the mask itself.
 - `walk`: one bit, which moves on by one from word to word; the seed says where it begins.
-- `random`: `kernels/vram.cu` says how. Words of even number are all different, and so are those of odd number.
+- `random`: `kernels/vram.cu` says how. Words of even number are all different, and so are those of
+  odd number.
 
-The GPU makes them by `kernels/vram.cu`; the same is said here twice more, for one word in whole numbers and for many with numpy.
+The GPU makes them by `kernels/vram.cu`; the same is said here twice more, for one word in whole
+numbers and for many with numpy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What the memory load does in which order, and how it divides its time, apart from torch: a `TestedMemory` does the passes.
+"""What the memory load does in which order, and how it divides its time, apart from torch: a
+`TestedMemory` does the passes.
 
-First the rate of a copy inside the memory; then the first round: every pattern once, whatever the time, `retention` last; then round
-after round with new seeds while the next pattern still fits into the time; then the copy once more.
+First the rate of a copy inside the memory; then the first round: every pattern once, whatever the
+time, `retention` last; then round after round with new seeds while the next pattern still fits into
+the time; then the copy once more.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class TestedMemory(Protocol):
         """All the memory that the GPU has."""
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; CardError where the GPU does not come back. Its time begins `late_s` before its work is given."""
+        """Do a pass and wait for it; CardError where the GPU does not come back.
+
+        Its time begins `late_s` before its work is given.
+        """
 
 
 @dataclass(slots=True)
@@ -111,7 +116,9 @@ class VramWorker:
         self._copies += [one.moved / self._memory.work(one).seconds / 1e9 for _ in range(_COPIES)]
 
     def _round(self, turn: int) -> bool:
-        """One more round; False, and what is left of it left out, once its next pattern no longer fits into the time."""
+        """One more round; False, and what is left of it left out, once its next pattern no
+        longer fits into the time.
+        """
         for name, pattern in PATTERNS.items():
             if self._clock() - self._began + self._tallies[name].lasted_s > self._seconds:
                 return False
@@ -124,7 +131,11 @@ class VramWorker:
         for one in passes:
             done = self._memory.work(one)
             if done.record.seen != one.words:
-                text = f"{done.record.seen} of {one.words} words were written or compared in a pass of {name}"
+                text = (
+                    f"{done.record.seen} of {one.words} words were written or compared in a "
+                    "pass "
+                    f"of {name}"
+                )
                 raise CardError(f"{text}: what the GPU says of its memory cannot be believed")
             if done.record.wrong:
                 self._wrong(name, tally, one, done.record)
@@ -177,7 +188,8 @@ class VramWorker:
         )
         if self._untold:
             output.note(
-                f"{self._untold} more passes found wrong words, which are counted and in the map, but not told"
+                f"{self._untold} more passes found wrong words, which are counted and in the "
+                "map, but not told"
             )
         output.reading(
             "vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes

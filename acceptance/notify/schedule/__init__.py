@@ -1,1 +1,3 @@
-"""The schedule: systemd units and a cron line that start a nightly run, and what is told when a night fails."""
+"""The schedule: systemd units and a cron line that start a nightly run, and
+what is told when a night fails.
+"""

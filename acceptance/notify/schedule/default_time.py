@@ -1,4 +1,7 @@
-"""When a night begins where nobody says it, and the nights that do not have that hour. Light: `--help` reads it."""
+"""When a night begins where nobody says it, and the nights that do not have that hour.
+
+Light: `--help` reads it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ AHEAD = 2 * 366  # days: rules of the time zone repeat every year, on another da
 
 
 def skipped_on(at: time, today: date) -> date | None:
-    """The next day, of two years, on which the clocks of this machine do not show that time; None where there is none."""
+    """The next day, of two years, on which the clocks of this machine do not show that time;
+    None where there is none.
+    """
     for ahead in range(AHEAD):
         moment = datetime.combine(
             today + timedelta(days=ahead), at

@@ -16,7 +16,8 @@ from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units
 from acceptance.reports.text import one_line
 
-# What a unit started by OnFailure= is told of the one that failed, since systemd 251 (systemd.exec(5)).
+# What a unit started by OnFailure= is told of the one that failed, since systemd 251
+# (systemd.exec(5)).
 RESULT, CODE, STATUS = "MONITOR_SERVICE_RESULT", "MONITOR_EXIT_CODE", "MONITOR_EXIT_STATUS"
 _WORDS = {
     "1": "FAIL",
@@ -33,7 +34,9 @@ class Ending:
 
 
 def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bool) -> Ending:
-    """What systemd says of it, and the night's own note: without one nobody is taken to be told, for told twice is better than never."""
+    """What systemd says of it, and the night's own note: without one nobody is taken to be told,
+    for told twice is better than never.
+    """
     result, code, status = (
         one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS)
     )
@@ -54,12 +57,15 @@ def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bo
 
 
 NAME = ".told"  # in the folder of the runs
-# The same name of one start, as systemd gives it to the night (since 232) and to what it starts by OnFailure= (since 251): systemd.exec(5).
+# The same name of one start, as systemd gives it to the night (since 232) and to what it starts by
+# OnFailure= (since 251): systemd.exec(5).
 OWN, OTHERS = "INVOCATION_ID", "MONITOR_INVOCATION_ID"
 
 
 class FailureNote(msgspec.Struct, frozen=True):
-    """Of which start it is; the run's folder, None where no run came about; and whether everybody was told."""
+    """Of which start it is; the run's folder, None where no run came about; and whether
+    everybody was told.
+    """
 
     invocation: str
     run_dir: str | None
@@ -69,7 +75,10 @@ class FailureNote(msgspec.Struct, frozen=True):
 def write_note(
     out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool
 ) -> None:
-    """Leave it where systemd started the night. Where that does not work the failure unit finds none, and tells everybody again."""
+    """Leave it where systemd started the night.
+
+    Where that does not work the failure unit finds none, and tells everybody again.
+    """
     invocation = environment.get(OWN)
     if invocation:
         with contextlib.suppress(

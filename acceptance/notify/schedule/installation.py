@@ -27,7 +27,10 @@ class ScheduleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UnitLocation:
-    """Where units lie: the system's or one user's. `stamp` is where systemd remembers when the timer was last due."""
+    """Where units lie: the system's or one user's.
+
+    `stamp` is where systemd remembers when the timer was last due.
+    """
 
     folder: Path
     stamp: Path
@@ -73,7 +76,10 @@ def known_user(name: str) -> str:
 
 
 def unit_texts(schedule: Schedule) -> dict[str, str]:
-    """The units' texts by their names. Raises ScheduleError where a name in them is one that no unit can hold."""
+    """The units' texts by their names.
+
+    Raises ScheduleError where a name in them is one that no unit can hold.
+    """
     try:
         return units.texts(schedule)
     except units.Unquotable as error:
@@ -81,9 +87,12 @@ def unit_texts(schedule: Schedule) -> dict[str, str]:
 
 
 def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
-    """Write the units, and start the timer where systemd runs. What is there already, and the same, is left as it is.
+    """Write the units, and start the timer where systemd runs.
 
-    Raises ScheduleError, without having written anything where a unit of that name is somebody else's.
+    What is there already, and the same, is left as it is.
+
+    Raises ScheduleError, without having written anything where a unit of that name is somebody
+    else's.
     """
     texts = unit_texts(schedule)
     for name in texts:
@@ -109,9 +118,12 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
 
 
 def uninstall(place: UnitLocation) -> InstallResult:
-    """Stop the timer and remove all that `install` and systemd made for it. A run that goes on comes to its end.
+    """Stop the timer and remove all that `install` and systemd made for it.
 
-    Raises ScheduleError, without having removed anything where a unit of that name is somebody else's.
+    A run that goes on comes to its end.
+
+    Raises ScheduleError, without having removed anything where a unit of that name is somebody
+    else's.
     """
     there = [place.folder / name for name in (TIMER, SERVICE, FAILED) if _ours(place.folder / name)]
     link = place.folder / _STARTED_BY / TIMER
@@ -135,7 +147,10 @@ def uninstall(place: UnitLocation) -> InstallResult:
 
 
 def _ours(path: Path) -> bool:
-    """Whether there is a unit of that name. Raises ScheduleError when it is none that rigproof has written."""
+    """Whether there is a unit of that name.
+
+    Raises ScheduleError when it is none that rigproof has written.
+    """
     try:
         if not path.is_symlink() and not path.exists():
             return False
@@ -177,6 +192,7 @@ def _systemctl(place: UnitLocation, *arguments: str) -> None:
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(
-            f"the units lie in {place.folder}, and `{text}` {done.describe()}{f': {said}' if said else ''}: "
+            f"the units lie in {place.folder}, and `{text}` "
+            f"{done.describe()}{f': {said}' if said else ''}: "
             "mend that, then type it"
         )

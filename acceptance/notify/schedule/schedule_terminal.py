@@ -14,7 +14,10 @@ from acceptance.reports.terminal import Terminal
 def print_units(
     screen: Terminal, language: Language, schedule: Schedule, place: UnitLocation
 ) -> None:
-    """The units as `install` would write them, and the line for cron; nothing is written. Raises ScheduleError."""
+    """The units as `install` would write them, and the line for cron; nothing is written.
+
+    Raises ScheduleError.
+    """
     for name, text in installation.unit_texts(schedule).items():
         screen.path(f"### {place.folder / name}")
         screen.table(text)

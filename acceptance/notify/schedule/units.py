@@ -23,12 +23,16 @@ class Unquotable(ValueError):
 
 
 def quote_word(text: str) -> str:
-    """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers and variables doubled."""
+    """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers
+    and variables doubled.
+    """
     return _quoted(text.replace("$", "$$"))
 
 
 def quote_program(path: str) -> str:
-    """The program of ExecStart=, in which no variable is replaced; systemd starts none with quotes or backslashes in its name."""
+    """The program of ExecStart=, in which no variable is replaced; systemd starts none with
+    quotes or backslashes in its name.
+    """
     if _UNPRINTABLE.search(path) or any(sign in path for sign in "\"'\\"):
         raise Unquotable(f"the program {path!a} has a name that systemd does not start")
     return _quoted(path)
@@ -44,14 +48,18 @@ def _quoted(text: str) -> str:
 
 
 def quote_folder(path: str) -> str:
-    """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read as something else is refused."""
+    """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read
+    as something else is refused.
+    """
     if _UNPRINTABLE.search(path) or path != path.strip() or path.endswith("\\"):
         raise Unquotable(f"the folder {path!a} has a name that no unit can hold")
     return path.replace("%", "%%")
 
 
 def cron_words(words: Sequence[str]) -> str:
-    """A command for a crontab: quoted for the shell, with each percent sign, which would be a line end, escaped (crontab(5))."""
+    """A command for a crontab: quoted for the shell, with each percent sign, which would be a
+    line end, escaped (crontab(5)).
+    """
     if any(_UNPRINTABLE.search(one) for one in words):
         raise Unquotable(f"{shlex.join(words)!a} holds a character that no crontab can hold")
     return shlex.join(words).replace("%", r"\%")
@@ -59,7 +67,8 @@ def cron_words(words: Sequence[str]) -> str:
 
 NAME = "rigproof-nightly"
 SERVICE, TIMER, FAILED = f"{NAME}.service", f"{NAME}.timer", f"{NAME}-failed.service"
-OURS = "# Written by `rigproof schedule install`"  # by which a unit of an earlier rigproof is known: never change it
+# by which a unit of an earlier rigproof is known: never change it
+OURS = "# Written by `rigproof schedule install`"
 MARK = (
     f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
 )
@@ -72,9 +81,11 @@ READ_ONLY = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What is to be started, and when: the program with its own words, the nightly's arguments, and those with which a failure is told.
+    """What is to be started, and when: the program with its own words, the nightly's arguments, and
+    those with which a failure is told.
 
-    `user` is for the units of one user (`systemctl --user`); else `run_as` names the user, root where it is None.
+    `user` is for the units of one user (`systemctl --user`); else `run_as` names the user, root
+    where it is None.
     """
 
     program: tuple[str, ...]
@@ -163,7 +174,8 @@ def service(schedule: Schedule) -> str:
         "OOMScoreAdjust=500",
     ]
     if schedule.protected:
-        # Of another user some of these would take away programs that may do more than he (nvidia-modprobe, mail).
+        # Of another user some of these would take away programs that may do more than he
+        # (nvidia-modprobe, mail).
         lines += [
             "ProtectSystem=full",
             "ProtectControlGroups=true",
@@ -183,7 +195,10 @@ def timer(schedule: Schedule) -> str:
             "",
             "[Timer]",
             f"OnCalendar=*-*-* {schedule.at:%H:%M}:00",
-            "# So that not all machines of a room draw their full power in the same minute; of one machine it is the same every night.",
+            (
+                "# So that not all machines of a room draw their full power in the same minute; "
+                "of one machine it is the same every night."
+            ),
             "RandomizedDelaySec=15min",
             "FixedRandomDelay=true",
             "AccuracySec=1min",
@@ -198,7 +213,9 @@ def timer(schedule: Schedule) -> str:
 
 
 def failure_unit(schedule: Schedule) -> str:
-    """The unit that is started when the night was not PASS and not skipped, or did not come to its end at all."""
+    """The unit that is started when the night was not PASS and not skipped, or did not come to
+    its end at all.
+    """
     lines = [
         MARK,
         "[Unit]",
@@ -216,7 +233,9 @@ def failure_unit(schedule: Schedule) -> str:
 
 
 def cron(schedule: Schedule) -> str:
-    """The same as a line of a user's crontab, for machines without systemd: without delay, and a night that is missed is missed."""
+    """The same as a line of a user's crontab, for machines without systemd: without delay, and a
+    night that is missed is missed.
+    """
     there = cron_words(["cd", str(schedule.folder)])
     started = cron_words(["nice", "-n", str(NICE), "ionice", "-c", "3", *schedule.nightly])
     return f"{schedule.at.minute} {schedule.at.hour} * * * {there} && {started}"

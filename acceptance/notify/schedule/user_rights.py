@@ -11,9 +11,11 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def acting_as(name: str) -> Iterator[bool]:
-    """Ask the system with this user's rights meanwhile; gives whether that is so, which is for root alone to bring about.
+    """Ask the system with this user's rights meanwhile; gives whether that is so, which is for root
+    alone to bring about.
 
-    The saved ids stay root's, by which the way back is open. Nothing may be imported within: the user may be unable to read it.
+    The saved ids stay root's, by which the way back is open. Nothing may be imported within: the
+    user may be unable to read it.
     """
     user = pwd.getpwnam(name)
     groups, uids, gids = os.getgroups(), os.getresuid(), os.getresgid()
@@ -33,17 +35,25 @@ def acting_as(name: str) -> Iterator[bool]:
 
 
 def missing_right(program: Sequence[Path], folder: Path, out: Path) -> str | None:
-    """What the asking user may not do of what every night does, with the cure; None where nothing is in the way."""
+    """What the asking user may not do of what every night does, with the cure; None where
+    nothing is in the way.
+    """
     for path in program:
         if not os.access(path, os.R_OK | os.X_OK):
-            return f"may not start {path}: install rigproof where that user may read it, such as below /opt"
+            return (
+                f"may not start {path}: install rigproof where that user may read it, such as "
+                "below /opt"
+            )
     if not os.access(folder, os.R_OK | os.X_OK):
         return f"may not enter {folder}, in which the night is started: type this in another folder"
     there = folder / out
     while not _there(there) and there != there.parent:
         there = there.parent
     if not os.access(there, os.W_OK | os.X_OK):
-        return f"may not write into {there}: give another folder with --out, or make that one (`install -d -o USER`)"
+        return (
+            f"may not write into {there}: give another folder with --out, or make that one "
+            "(`install -d -o USER`)"
+        )
     return None
 
 

@@ -1,4 +1,8 @@
-"""Everything measured, check by check: siblings beside each other, each a bar against limit and peak. Pure."""
+"""Everything measured, check by check: siblings beside each other, each a bar against limit and
+peak.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One component, or several alike: `mark` is the worst that is to be said of the value, "" where nothing is."""
+    """One component, or several alike: `mark` is the worst that is to be said of the value, ""
+    where nothing is.
+    """
 
     names: tuple[str, ...]
     serial: str | None
@@ -41,10 +47,12 @@ class BarRow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One measurement of a check. `limit` and `peak` are those of all of its components, where all have the same.
+    """One measurement of a check.
 
-    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` stands in place of rows for what was measured
-    between GPUs; `rows` then hold what is outside its limit.
+    `limit` and `peak` are those of all of its components, where all have the same.
+
+    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` stands in
+    place of rows for what was measured between GPUs; `rows` then hold what is outside its limit.
     """
 
     measurement: str
@@ -64,7 +72,10 @@ class Group:
 def groups(
     check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language
 ) -> Iterator[Group]:
-    """The measurements of a check in the order of its plan. `told` are identities that stand elsewhere and are not repeated."""
+    """The measurements of a check in the order of its plan.
+
+    `told` are identities that stand elsewhere and are not repeated.
+    """
     found: dict[str, list[Judgement]] = {}
     for one in check.judged:
         found.setdefault(one.due.measurement, []).append(one)
@@ -108,7 +119,10 @@ def _limit(judgement: Judgement, language: Language) -> str:
 
 
 def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[str, str]]:
-    """Each basis once, with the components that have it; "" where all have the same. One that differs by the name alone is the same."""
+    """Each basis once, with the components that have it; "" where all have the same.
+
+    One that differs by the name alone is the same.
+    """
     found: dict[str, list[Judgement]] = {}
     for one in siblings:
         found.setdefault(summary.basis_text(one).replace(one.due.component, "\0"), []).append(one)
@@ -184,9 +198,11 @@ def _is_exact(judgement: Judgement) -> bool:
 
 
 def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:
-    """Rows that say the same of several components as one; what is outside its limit stays by itself.
+    """Rows that say the same of several components as one; what is outside its limit stays by
+    itself.
 
-    Where there are bars, it is all of them or none: siblings stand beside each other in their order.
+    Where there are bars, it is all of them or none: siblings stand beside each other in their
+    order.
     """
     found: dict[object, list[BarRow]] = {}
     for row in rows:

@@ -1,4 +1,8 @@
-"""The findings of a run as cards: what was expected, what was measured and how far outside that is, where, why, and what to do. Pure."""
+"""The findings of a run as cards: what was expected, what was measured and how far outside that is,
+where, why, and what to do.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,10 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 @dataclass(frozen=True, slots=True)
 class LimitBreach:
-    """One measurement of a check outside its limit. `more` is what the finding says beyond these: a waiver, a remark."""
+    """One measurement of a check outside its limit.
+
+    `more` is what the finding says beyond these: a waiver, a remark.
+    """
 
     check: str
     measurement: str
@@ -33,9 +40,11 @@ class LimitBreach:
 
 @dataclass(frozen=True, slots=True)
 class FindingCard:
-    """Findings about one component that have one teaching, or are of one check: `faults` where a limit was not met, `texts` for all else.
+    """Findings about one component that have one teaching, or are of one check: `faults` where a
+    limit was not met, `texts` for all else.
 
-    `where` says where the component is, in pairs of label and value; `bases` what each limit rests on, in pairs of measurements and basis.
+    `where` says where the component is, in pairs of label and value; `bases` what each limit rests
+    on, in pairs of measurements and basis.
     """
 
     kind: str
@@ -51,7 +60,9 @@ class FindingCard:
 
 
 def margin(limit: Limit, value: float, language: Language) -> str | None:
-    """How far a value is outside a limit (outside what is usual, where it is within), in the unit and as a share; None where it is not."""
+    """How far a value is outside a limit (outside what is usual, where it is within), in the
+    unit and as a share; None where it is not.
+    """
     within = limit.grade(value) == "warn"
     low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
     if low is not None and value < low:
@@ -78,8 +89,10 @@ def cards(
     places: Locations,
     language: Language,
 ) -> Iterator[FindingCard]:
-    """Findings in their order, those that belong together on one card, at the place of the first: about one component with one teaching,
-    or without a teaching of one check, or of several that say the same."""
+    """Findings in their order, those that belong together on one card, at the place of the first:
+    about one component with one teaching,
+    or without a teaching of one check, or of several that say the same.
+    """
     alike: dict[tuple[str, str, str | None, Explanation | None], list[Finding]] = {}
     for finding in findings:
         lesson = explain(finding, places, language)

@@ -1,4 +1,7 @@
-"""The time lines of each GPU as shapes to draw, all on the same scales. Pure: x is a cell's number, y 0 (top) to 100 (bottom)."""
+"""The time lines of each GPU as shapes to draw, all on the same scales.
+
+Pure: x is a cell's number, y 0 (top) to 100 (bottom).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ UNITS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One metric of one GPU: `lines` and `bands` are paths, `bottom` and `top` the ends of the scale, `least` and `most` the extremes."""
+    """One metric of one GPU: `lines` and `bands` are paths, `bottom` and `top` the ends of the
+    scale, `least` and `most` the extremes.
+    """
 
     metric: str
     unit: str
@@ -30,7 +35,9 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """One GPU: its plots, and when its clock was held back as (x, width): by heat or hardware, and by the power cap."""
+    """One GPU: its plots, and when its clock was held back as (x, width): by heat or hardware,
+    and by the power cap.
+    """
 
     gpu: str
     plots: tuple[Plot, ...]
@@ -40,7 +47,10 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A check on the time line: from and to in percent of it. `label` numbers those that are long enough to be seen."""
+    """A check on the time line: from and to in percent of it.
+
+    `label` numbers those that are long enough to be seen.
+    """
 
     check: str
     seconds: float
@@ -72,7 +82,9 @@ def cells(timeline: Timeline) -> int:
 
 
 def _scale(metric: str, timeline: Timeline) -> tuple[float, float]:
-    """The bottom and top of a metric, the same for all GPUs: who compares two of them sees which is higher."""
+    """The bottom and top of a metric, the same for all GPUs: who compares two
+    of them sees which is higher.
+    """
     step = _STEPS[metric]
     every = [cell for track in timeline.tracks.values() for cell in track.cells[metric].values()]
     top = math.ceil(max((cell.most for cell in every), default=0.0) / step) * step
@@ -119,7 +131,9 @@ def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 def phases(
     spans: Sequence[tuple[str, int, float, float]], timeline: Timeline, boot: int = 0
 ) -> tuple[Phase, ...]:
-    """The checks that ran while samples were taken, in order; one that did not end lasts as long as samples do."""
+    """The checks that ran while samples were taken, in order; one that did not
+    end lasts as long as samples do.
+    """
     whole = cells(timeline) * timeline.width_s
     shown: list[Phase] = []
     for check, at, start, end in sorted(spans, key=lambda span: span[2]):

@@ -1,4 +1,8 @@
-"""Matrices with a colour for each number: what was measured between GPUs, and the ways between them. Pure."""
+"""Matrices with a colour for each number: what was measured between GPUs, and the ways between
+them.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,10 @@ _WAYS = {"SYS": 0, "NODE": 1, "PHB": 1, "PXB": 2, "PIX": 2}
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """`level` is how strong its colour is, 0 to 5; None for one that has none. `bad` marks what is outside its limit."""
+    """`level` is how strong its colour is, 0 to 5; None for one that has none.
+
+    `bad` marks what is outside its limit.
+    """
 
     text: str
     level: int | None = None
@@ -25,14 +32,17 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMatrix:
-    """A matrix: `head` over the columns, and rows of a name and as many cells as the head has names."""
+    """A matrix: `head` over the columns, and rows of a name and as many cells
+    as the head has names.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
 
 
 def pairs(judged: Iterable[Judgement]) -> HeatMatrix | None:
-    """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component is no such pair.
+    """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component
+    is no such pair.
 
     The colour is the value's share of the largest.
     """

@@ -1,4 +1,8 @@
-"""The machine as found: its parts in rows, and a card for every GPU; what was not captured is absent. Pure."""
+"""The machine as found: its parts in rows, and a card for every GPU; what was not captured is
+absent.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ Inventory = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GpuCard:
-    """One GPU: the name that components go by, its model, and what is known of it in pairs of label and value.
+    """One GPU: the name that components go by, its model, and what is known of it in pairs of label
+    and value.
 
     `trouble` is what keeps it from being used, where the driver says so.
     """
@@ -99,7 +104,9 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
 
 
 def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
-    """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
+    """The GPUs on the PCI bus in order, as components name them, then those
+    that the driver alone knows.
+    """
     due = recorded_inventory.recorded_gpus(inventory)
     for gpu in due:
         facts = (*_link(gpu, language), *_facts(gpu.device, language))

@@ -1,4 +1,7 @@
-"""What the names of components and the cells of the inventory's matrix say of GPUs and NVLinks. Pure."""
+"""What the names of components and the cells of the inventory's matrix say of GPUs and NVLinks.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ def pair(component: str) -> tuple[str, str] | None:
 
 
 def nvlinks(cell: str) -> int | None:
-    """How many NVLinks a cell of the matrix tells of, `NV18`; None where it tells of another way."""
+    """How many NVLinks a cell of the matrix tells of, `NV18`; None where it
+    tells of another way.
+    """
     match = _NVLINK.fullmatch(cell)
     return int(match[1]) if match else None

@@ -1,4 +1,8 @@
-"""A machine's nights as a page: what changed most, then a plot for each measurement of each component. Offline, without scripts."""
+"""A machine's nights as a page: what changed most, then a plot for each measurement of each
+component.
+
+Offline, without scripts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,9 @@ def _template() -> jinja2.Template:
 
 
 def _is_constant(row: TrendRow) -> bool:
-    """Whether it is a count that was the same on every night, which needs no plot; what lay outside, or broke a limit, is drawn."""
+    """Whether it is a count that was the same on every night, which needs no plot; what lay
+    outside, or broke a limit, is drawn.
+    """
     points = row.course.points
     same = (
         len(

@@ -1,4 +1,8 @@
-"""The most that a figure can be by the sheet of a card's model, or by its link: what a bar is drawn against. Never guessed. Pure."""
+"""The most that a figure can be by the sheet of a card's model, or by its link: what a bar is drawn
+against.
+
+Never guessed. Pure.
+"""
 
 from __future__ import annotations
 

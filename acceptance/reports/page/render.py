@@ -1,4 +1,7 @@
-"""report.html: one file, offline, without scripts. The verdict first, every reason for it, then the machine and all that was measured."""
+"""report.html: one file, offline, without scripts.
+
+The verdict first, every reason for it, then the machine and all that was measured.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ MOST_ROWS = 60  # of one table; all of them are in the journal
 
 
 def with_code(text: str) -> Markup:
-    """A sentence of the catalogue, in which what stands between backticks is to be typed or looked for."""
+    """A sentence of the catalogue, in which what stands between backticks is to
+    be typed or looked for.
+    """
     pieces = enumerate(one_line(text).split("`"))
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces
@@ -63,7 +68,9 @@ def load() -> None:
 
 
 def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
-    """The samples until one that cannot be read: a view of the rest is worth more than none, and what is missing is said."""
+    """The samples until one that cannot be read: a view of the rest is worth more than none, and
+    what is missing is said.
+    """
     try:
         yield from samples
     except JournalError as error:
@@ -92,7 +99,11 @@ def render(
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
-    """The page's text. `samples` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
+    """The page's text.
+
+    `samples` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks
+    of bars.
+    """
     first = duration.first_record(journal.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one

@@ -1,4 +1,7 @@
-"""When a run was, how it broke off, what the machine told meanwhile, and the programs that it ran. Pure."""
+"""When a run was, how it broke off, what the machine told meanwhile, and the programs that it ran.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,16 @@ from acceptance.core.record import Entry, Event, RunClosed, RunEnded, ToolRan
 from acceptance.journal.reader import Journal
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")
-# Sessions write the names of logs: a link leads into the folder of logs beside the page, or there is none.
+# Sessions write the names of logs: a link leads into the folder of logs beside the page, or there
+# is none.
 _LOG = re.compile(r"logs/[A-Za-z0-9][A-Za-z0-9._ +,=@\[\]-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineEvent:
-    """An event: `moment` in UTC, and `after_s` seconds after the beginning (None where the machine was restarted in between)."""
+    """An event: `moment` in UTC, and `after_s` seconds after the beginning (None where the
+    machine was restarted in between).
+    """
 
     moment: str | None
     after_s: float | None
@@ -27,7 +33,9 @@ class MachineEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """A program: its command as one line, and the log's name with the address to find it at, relative to the page."""
+    """A program: its command as one line, and the log's name with the address to find it at,
+    relative to the page.
+    """
 
     check: str
     command: str

@@ -1,4 +1,6 @@
-"""The tables that loads leave (matrix rates by size, say), put together as builders publish them: one a GPU, a column a format."""
+"""The tables that loads leave (matrix rates by size, say), put together as builders publish
+them: one a GPU, a column a format.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class TextTable:
 
 
 def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
-    """Tables of one check and component whose first column is the same are set side by side, row by row; a cell that one lacks is empty.
+    """Tables of one check and component whose first column is the same are set side by side, row by
+    row; a cell that one lacks is empty.
 
     A table in which a first cell comes twice stands by itself, as it is.
     """

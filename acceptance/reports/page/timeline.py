@@ -1,4 +1,8 @@
-"""What was sampled of every GPU over a run, reduced to a fixed number of cells without losing an extreme. Pure."""
+"""What was sampled of every GPU over a run, reduced to a fixed number of cells without losing an
+extreme.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,9 @@ _FLAGS = {
 
 @dataclass(slots=True)
 class Cell:
-    """One metric in one stretch of time: least, most, and the mean as `total` over `count` samples."""
+    """One metric in one stretch of time: least, most, and the mean as `total`
+    over `count` samples.
+    """
 
     least: float
     most: float
@@ -49,8 +55,10 @@ class Cell:
 
 @dataclass(slots=True)
 class Track:
-    """One GPU: the cells of each metric by their number, and the numbers of those in which heat or hardware (or the power cap) held its
-    clock back."""
+    """One GPU: the cells of each metric by their number, and the numbers of those in which heat or
+    hardware (or the power cap) held its
+    clock back.
+    """
 
     cells: dict[str, dict[int, Cell]] = field(
         default_factory=lambda: {name: {} for name in METRICS}
@@ -72,7 +80,8 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The tracks of all GPUs by their names; cell `n` is of the `width_s` seconds from `began_s + n * width_s` on, in seconds since boot.
+    """The tracks of all GPUs by their names; cell `n` is of the `width_s` seconds from `began_s + n
+    * width_s` on, in seconds since boot.
 
     `ended_s` is when the last sample was.
     """
@@ -84,13 +93,16 @@ class Timeline:
 
 
 class _Gatherer:
-    """Starts with narrow cells, and merges every two of them whenever a sample lies beyond the last: it need not know the end."""
+    """Starts with narrow cells, and merges every two of them whenever a sample lies beyond the
+    last: it need not know the end.
+    """
 
     def __init__(self, began_s: float) -> None:
         self.began_s = self.ended_s = began_s
         self.width_s = FIRST_WIDTH_S
         self.tracks: dict[str, Track] = {}
-        # The cell that is being filled, from when to when it is, and its samples by GPU: reduced together, which is several times as fast.
+        # The cell that is being filled, from when to when it is, and its samples by GPU: reduced
+        # together, which is several times as fast.
         self.number, self.since_s, self.until_s = 0, began_s, began_s
         self.open: dict[str, list[GpuSample]] = {}
 
@@ -161,7 +173,10 @@ def _up(flag: str, samples: list[GpuSample], spans: list[GpuSample]) -> bool:
 
 
 def timeline(began_s: float, samples: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
-    """Samples in order, reduced; those of no GPU are passed over. `expected_s` is how long they are likely to go on, which saves work."""
+    """Samples in order, reduced; those of no GPU are passed over.
+
+    `expected_s` is how long they are likely to go on, which saves work.
+    """
     gatherer = _Gatherer(began_s)
     while expected_s >= gatherer.width_s * MAX_CELLS:
         gatherer.width_s *= 2
@@ -188,7 +203,9 @@ def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def stretches(cells: Mapping[int, Cell], width_s: float) -> Iterator[list[int]]:
-    """The numbers of cells in order, a list for every stretch in which no two are further apart than samples may be."""
+    """The numbers of cells in order, a list for every stretch in which no two are further apart
+    than samples may be.
+    """
     stretch: list[int] = []
     for number in sorted(cells):
         if stretch and (number - stretch[-1] - 1) * width_s > GAP_S:

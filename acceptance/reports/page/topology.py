@@ -19,7 +19,9 @@ _BUS_X = 352
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, a bridge or a device: `kind` is "node", "bridge", "gpu" or "card"; `text` its name, `more` what is said beside it."""
+    """A node, a bridge or a device: `kind` is "node", "bridge", "gpu" or "card"; `text` its
+    name, `more` what is said beside it.
+    """
 
     kind: str
     x: int
@@ -30,7 +32,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A line from one place to another; `kind` is "pcie", "nvlink" or "short" (fewer NVLinks than others have), `text` stands at it."""
+    """A line from one place to another; `kind` is "pcie", "nvlink" or "short" (fewer NVLinks
+    than others have), `text` stands at it.
+    """
 
     kind: str
     path: str
@@ -41,7 +45,10 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All of it, `height` dots high and WIDTH wide. `told` says the same in sentences, for who does not see it."""
+    """All of it, `height` dots high and WIDTH wide.
+
+    `told` says the same in sentences, for who does not see it.
+    """
 
     height: int
     boxes: tuple[Box, ...]
@@ -62,7 +69,9 @@ class _Device:
 
 @dataclass(slots=True)
 class _Canvas:
-    """What has been drawn so far, down to `y`; `rows` are the heights at which devices stand, by name."""
+    """What has been drawn so far, down to `y`; `rows` are the heights at which
+    devices stand, by name.
+    """
 
     _language: Language
     y: int = 8
@@ -88,7 +97,9 @@ class _Canvas:
         self.y += 8
 
     def _bridge(self, switch: str, devices: int) -> int:
-        """A switch, with the wire along which so many devices hang on it; returns the height of its own wire."""
+        """A switch, with the wire along which so many devices hang on it;
+        returns the height of its own wire.
+        """
         middle, begin = self.y + _MIDDLE, self.y + ROW - 6
         self.boxes.append(Box("bridge", _BRIDGE_X, self.y, self._language("PCIe switch"), switch))
         self.wires.append(Wire("pcie", f"M{_NODE_X + 10} {middle}H{_BRIDGE_X}"))
@@ -192,7 +203,9 @@ def _device(
 
 
 def _switches(places: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The switch that a device hangs on, by the device's address: the nearest bridge that it shares with another device."""
+    """The switch that a device hangs on, by the device's address: the nearest bridge that it
+    shares with another device.
+    """
     users: dict[str, list[str]] = {}
     for place in places.values():
         for bridge in place["bridges"]:
@@ -221,7 +234,9 @@ def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
 def _nvlink_wires(
     links: Mapping[tuple[str, str], int], rows: Mapping[str, int], language: Language
 ) -> Iterator[Wire]:
-    """A rail where every GPU has links to all others, with the number of each beside it; else an arc for every pair."""
+    """A rail where every GPU has links to all others, with the number of each beside it; else an
+    arc for every pair.
+    """
     names = [name for name in rows if any(name in pair for pair in links)]
     if len(names) > 2 and all((a, b) in links for a in names for b in names if a != b):
         each = {name: max(count for (a, _), count in links.items() if a == name) for name in names}

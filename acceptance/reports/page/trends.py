@@ -1,4 +1,7 @@
-"""The courses of measurements over nights as shapes to draw. Pure: x is a night's place from the left, y 0 (top) to 100 (bottom)."""
+"""The courses of measurements over nights as shapes to draw.
+
+Pure: x is a night's place from the left, y 0 (top) to 100 (bottom).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,19 @@ from itertools import groupby
 from acceptance.core.limit import number
 from acceptance.history.trend import TrendPoint, TrendRow
 
-CELLS = 240  # places of a plot: more nights than that share one, from the least to the most with their median between
+# places of a plot: more nights than that share one, from the least to the most with their median
+# between
+CELLS = 240
 _ROOM = 0.06  # of the scale, above and below what is drawn
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPlot:
-    """One course: `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x, y), `eras` those where another begins.
+    """One course: `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x,
+    y), `eras` those where another begins.
 
-    `born` and `median` are heights, None where there are none; `bottom` and `top` the ends of the scale.
+    `born` and `median` are heights, None where there are none; `bottom` and `top` the ends of the
+    scale.
     """
 
     lines: tuple[str, ...]

@@ -1,4 +1,7 @@
-"""`make image`: builds the image, or says that it is here. Exit 0, or 3 with one sentence when it cannot be had."""
+"""`make image`: builds the image, or says that it is here.
+
+Exit 0, or 3 with one sentence when it cannot be had.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
                 chosen.context,
             )
             _say(
-                f"the build context is in {chosen.context}: `docker build -f {chosen.context}/containers/Dockerfile {chosen.context}`"
+                f"the build context is in {chosen.context}: `docker build -f "
+                f"{chosen.context}/containers/Dockerfile {chosen.context}`"
             )
             return 0
         image = build.build(
@@ -71,7 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
         _say(str(error))
         return 3
     _say(
-        f"{'built in ' + format(image.seconds, '.0f') + ' s' if image.built else 'the image is here'}: {image.tag} ({image.id})"
+        f"{'built in ' + format(image.seconds, '.0f') + ' s' if image.built else 'the image is here'}: "
+        f"{image.tag} ({image.id})"
     )
     for key, value in image.provenance().items():
         print(one_line(f"{key}={value}"))

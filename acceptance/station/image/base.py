@@ -1,4 +1,6 @@
-"""What the stages start from: the registry's images, or where no registry can be reached a base made from Debian's packages."""
+"""What the stages start from: the registry's images, or where no registry can be reached a base
+made from Debian's packages.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ class Bases:
 
 @dataclass(slots=True)
 class Bootstrap:
-    """Finds or makes base images. `log` is where programs leave what they print; their names are added to it."""
+    """Finds or makes base images.
+
+    `log` is where programs leave what they print; their names are added to it.
+    """
 
     engine: BuildEngine
     log: Path
@@ -75,13 +80,15 @@ class Bootstrap:
     def _bootstrapped(self, instead_of: str, why: str) -> None:
         """Make the Debian base where it is not here yet. Raises ImageError."""
         self.say(
-            f"{instead_of} cannot be had ({why}): taking a base bootstrapped from Debian trixie packages instead"
+            f"{instead_of} cannot be had ({why}): taking a base bootstrapped from Debian "
+            "trixie packages instead"
         )
         if self.engine.image_id(BOOTSTRAPPED):
             return
         if os.geteuid() != 0:
             raise ImageError(
-                f"a base can be bootstrapped by root only: run `sudo make image` once, or bring {instead_of} here "
+                "a base can be bootstrapped by root only: run `sudo make image` once, or bring "
+                f"{instead_of} here "
                 "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
             )
         debootstrap = self._debootstrap()
@@ -133,11 +140,15 @@ class Bootstrap:
         done = progress.follow(running, log, progress.Progress(self.say))
         if done.returncode != 0:
             raise ImageError(
-                f"the base could not be made: `{name}` {done.describe()}; the whole log: {log}\n{done.last_lines()}"
+                f"the base could not be made: `{name}` {done.describe()}; the whole log: "
+                f"{log}\n{done.last_lines()}"
             )
 
     def _remove(self, folder: Path) -> None:
-        """Remove the bootstrapped tree. What a stopped debootstrap left mounted in it is unmounted first: it is the host's own."""
+        """Remove the bootstrapped tree.
+
+        What a stopped debootstrap left mounted in it is unmounted first: it is the host's own.
+        """
         mounts = mounted_below(
             folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8")
         )
@@ -158,7 +169,9 @@ def mounted_below(folder: Path, mountinfo: str) -> list[str]:
 
 
 def debian_mirror(environment: Mapping[str, str], root: Path) -> str | None:
-    """The mirror to bootstrap from: the one the user named, else this host's own if it runs Debian; None: debootstrap's default."""
+    """The mirror to bootstrap from: the one the user named, else this host's own if it runs
+    Debian; None: debootstrap's default.
+    """
     if named := environment.get("DEBIAN_MIRROR"):
         return named
     try:

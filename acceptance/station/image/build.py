@@ -33,10 +33,12 @@ def build(
 ) -> ImageRef:
     """The image that this checkout's inputs make: found, or built from nothing.
 
-    `base` and `tools_base` replace the pinned ones. `say` gets lines for the user. Logs go to `log_dir`. `root` is where the host's
-    certificates, name servers and package sources are read. `answer_s` is how long a registry may be silent.
+    `base` and `tools_base` replace the pinned ones. `say` gets lines for the user. Logs go to
+    `log_dir`. `root` is where the host's certificates, name servers and package sources are read.
+    `answer_s` is how long a registry may be silent.
 
-    Raises ImageError, one sentence with its cure; with the last lines and the log's path where a build failed.
+    Raises ImageError, one sentence with its cure; with the last lines and the log's path where a
+    build failed.
     """
     began = time.monotonic()
     checkout = inputs.checkout()
@@ -110,5 +112,6 @@ def _build(
     if done.returncode != 0:
         last = progress.tail((done.stdout, done.stderr))
         raise ImageError(
-            f"the image could not be built: `docker build` {done.describe()}; the whole log: {log}\n{last}"
+            f"the image could not be built: `docker build` {done.describe()}; the whole log: "
+            f"{log}\n{last}"
         )

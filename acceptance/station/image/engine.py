@@ -1,4 +1,7 @@
-"""The engine's command-line client, as far as building needs it. (Sessions run through the engine's API: `acceptance.station.docker`.)"""
+"""The engine's command-line client, as far as building needs it.
+
+(Sessions run through the engine's API: `acceptance.station.docker`.)
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from acceptance.process.deadline import Deadline
 
 
 class ImageError(Exception):
-    """The image cannot be built, found or read; the message is one sentence, with the last lines of a log where there is one."""
+    """The image cannot be built, found or read; the message is one sentence, with the last lines
+    of a log where there is one.
+    """
 
 
 _ASK_S = 20.0
@@ -73,7 +78,8 @@ def find() -> BuildEngine:
         said = done.last_lines(1)
         if "permission denied" in said:
             raise ImageError(
-                "the container engine refuses this user: add the user to the group docker, or run as root"
+                "the container engine refuses this user: add the user to the group docker, "
+                "or run as root"
             )
         raise ImageError(f"no container engine answers ({said}): {CURE}")
     buildx = command.run([docker, "buildx", "version"], deadline=Deadline.after(_ASK_S))

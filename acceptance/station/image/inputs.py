@@ -1,4 +1,6 @@
-"""What the image is made of: the files that go into its build context, their digest, and the pins."""
+"""What the image is made of: the files that go into its build context, their
+digest, and the pins.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _PLACES = ("image", "trixie", "sid", "debian:13", "ubuntu:24.04", "pypi")
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One line of pins.txt: where a thing comes from, its name, its version (which may end in `*`)."""
+    """One line of pins.txt: where a thing comes from, its name, its version
+    (which may end in `*`).
+    """
 
     place: str
     name: str
@@ -41,7 +45,10 @@ class Pin:
 
 
 def read_pins(text: str) -> tuple[Pin, ...]:
-    """The lines of pins.txt. Raises ImageError for a line of another form, quoting it, and for a thing that is pinned twice."""
+    """The lines of pins.txt.
+
+    Raises ImageError for a line of another form, quoting it, and for a thing that is pinned twice.
+    """
     pins: dict[tuple[str, str], Pin] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
@@ -49,7 +56,8 @@ def read_pins(text: str) -> tuple[Pin, ...]:
             continue
         if len(words) != 3 or words[0] not in _PLACES:
             raise ImageError(
-                f"{PINS} line {number}: expected `PLACE NAME VERSION` with PLACE one of {', '.join(_PLACES)}: {line!r}"
+                f"{PINS} line {number}: expected `PLACE NAME VERSION` with PLACE one of "
+                f"{', '.join(_PLACES)}: {line!r}"
             )
         pin = Pin(*words)
         if (pin.place, pin.name) in pins:
@@ -69,10 +77,14 @@ def pinned_version(pins: tuple[Pin, ...], place: str, name: str) -> str:
 
 
 def checkout() -> Path:
-    """The root of the checkout that this package runs from. Raises ImageError where it is an installed wheel, which has no recipe."""
+    """The root of the checkout that this package runs from.
+
+    Raises ImageError where it is an installed wheel, which has no recipe.
+    """
     if not in_checkout():
         raise ImageError(
-            "the image is built from a checkout of rigproof, and this is an installed package: run `make image` in a checkout, "
+            "the image is built from a checkout of rigproof, and this is an installed package: "
+            "run `make image` in a checkout, "
             "or name a ready image with --image"
         )
     return _ROOT
@@ -84,9 +96,12 @@ def in_checkout() -> bool:
 
 
 def files(root: Path) -> dict[str, Path]:
-    """The build context: path in the context (POSIX, relative) to the file it is copied from. The host's certificates are no part of it.
+    """The build context: path in the context (POSIX, relative) to the file it is copied from.
 
-    Under `source/` lies what the wheel is made from: the package, and the data that pyproject.toml puts into it.
+    The host's certificates are no part of it.
+
+    Under `source/` lies what the wheel is made from: the package, and the data that pyproject.toml
+    puts into it.
     """
     found = {f"containers/{name}": root / "containers" / name for name in _RECIPE}
     pyproject = root / "pyproject.toml"
@@ -104,7 +119,8 @@ def files(root: Path) -> dict[str, Path]:
     for path in found.values():
         if not path.is_file():
             raise ImageError(
-                f"{path}: is missing, and the image is made from it: check the checkout with `git status`"
+                f"{path}: is missing, and the image is made from it: check the checkout with "
+                "`git status`"
             )
     return dict(sorted(found.items()))
 
@@ -119,7 +135,9 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def digest(context: Mapping[str, Path], settings: Mapping[str, str]) -> str:
-    """SHA-256 over names, contents and execute bits of the context's files and over the settings: what makes one image another."""
+    """SHA-256 over names, contents and execute bits of the context's files and over the
+    settings: what makes one image another.
+    """
     whole = hashlib.sha256()
     for name, path in sorted(context.items()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -130,12 +148,16 @@ def digest(context: Mapping[str, Path], settings: Mapping[str, str]) -> str:
 
 
 def _mode(path: Path) -> int:
-    """One of two modes, so that a checkout under another umask gives the same image, readable by whoever runs in it."""
+    """One of two modes, so that a checkout under another umask gives the same image, readable by
+    whoever runs in it.
+    """
     return 0o755 if os.access(path, os.X_OK) else 0o644
 
 
 def lay_out(context: Mapping[str, Path], ca_bundle: Path | None, target: Path) -> None:
-    """Copy the context's files to `target`, with the host's certificates beside them (an empty file where there are none)."""
+    """Copy the context's files to `target`, with the host's certificates beside them (an empty
+    file where there are none).
+    """
     for name, path in context.items():
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)

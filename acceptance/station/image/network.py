@@ -1,4 +1,6 @@
-"""Which network the build's steps get: the engine's own, or the host's where the engine's cannot work."""
+"""Which network the build's steps get: the engine's own, or the host's where
+the engine's cannot work.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class NetworkFacts:
-    """What decides. `local`: the engine runs on this host, so that this host's settings are the engine's. An MTU is in bytes."""
+    """What decides.
+
+    `local`: the engine runs on this host, so that this host's settings are the engine's. An MTU is
+    in bytes.
+    """
 
     local: bool
     bridge: bool
@@ -30,14 +36,18 @@ def choose(facts: NetworkFacts) -> tuple[str | None, str | None]:
     for name, value in facts.proxies.items():
         if not name.lower().startswith("no") and _loopback(_host(value)):
             return "host", f"the proxy of {name.lower()} listens on this host's loopback address"
-    # Engines replace systemd-resolved's address by the servers behind it, and any other loopback address by public servers.
+    # Engines replace systemd-resolved's address by the servers behind it, and any other loopback
+    # address by public servers.
     for address in facts.resolvers:
         if _loopback(address) and address != "127.0.0.53":
             return "host", f"this host's name server is on its loopback address ({address})"
     if facts.bridge_mtu and facts.host_mtu and facts.host_mtu < facts.bridge_mtu:
         return (
             "host",
-            f"packets on the engine's bridge may be larger ({facts.bridge_mtu}) than this host's way out takes ({facts.host_mtu})",
+            (
+                f"packets on the engine's bridge may be larger ({facts.bridge_mtu}) than this "
+                f"host's way out takes ({facts.host_mtu})"
+            ),
         )
     return None, None
 

@@ -1,4 +1,6 @@
-"""A build's progress on the screen: which step, how long already, and what our own scripts have to say."""
+"""A build's progress on the screen: which step, how long already, and what our
+own scripts have to say.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ _SILENT = re.compile(
     r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b"
 )  # steps that do nothing one could wait for
 _NOISE = re.compile(
-    r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently disabled|environment-variable\."
+    r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently "
+    r"disabled|environment-variable\."
 )
 _OURS = re.compile(r"(?:#\d+ [\d.]+ )?rigproof: (.*)")
 QUIET_S = 30.0
@@ -26,12 +29,16 @@ _WIDTH = 100
 
 
 def plain(line: str) -> str:
-    """A line as it would look on paper: no colours, and of what a progress bar overwrote only the last."""
+    """A line as it would look on paper: no colours, and of what a progress bar
+    overwrote only the last.
+    """
     return _ANSI.sub("", line).rstrip().rpartition("\r")[2].strip()
 
 
 def worth_showing(line: str) -> str | None:
-    """What a line of the build's output says to its user: a step that begins, or a word of our own scripts; None for the rest."""
+    """What a line of the build's output says to its user: a step that begins, or a word of our
+    own scripts; None for the rest.
+    """
     text = plain(line)
     if ours := _OURS.fullmatch(text):
         return ours[1]
@@ -75,7 +82,9 @@ class _Tail:
 
 @dataclass(slots=True)
 class Progress:
-    """Says what is worth saying, with the seconds since the beginning, and a sign of life when there has been nothing for a while."""
+    """Says what is worth saying, with the seconds since the beginning, and a sign of life when
+    there has been nothing for a while.
+    """
 
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
@@ -117,7 +126,8 @@ def follow(
 ) -> command.ProgramResult:
     """Wait for a program whose output goes to `log`, showing its progress.
 
-    With `first_sign_s` a program that has printed nothing in that many seconds is ended: what it waits for does not answer.
+    With `first_sign_s` a program that has printed nothing in that many seconds is ended: what it
+    waits for does not answer.
     """
     tails = [_Tail(log), _Tail(log.with_name(log.name + ".err"))]
     try:

@@ -1,4 +1,7 @@
-"""Command lines for the image, and what of the host's settings goes into them. Pure but for looking whether a file is there."""
+"""Command lines for the image, and what of the host's settings goes into them.
+
+Pure but for looking whether a file is there.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ LABELS = "org.rigproof"
 
 
 def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:
-    """The host's file of trusted certificates: what its user named for pip, requests, curl or OpenSSL, else the distribution's.
+    """The host's file of trusted certificates: what its user named for pip, requests, curl or
+    OpenSSL, else the distribution's.
 
-    None where there is no such file. A variable that names a missing file is passed over, as its own programs would complain of it.
+    None where there is no such file. A variable that names a missing file is passed over, as its
+    own programs would complain of it.
     """
     named = [Path(environment[name]) for name in _CA_VARIABLES if environment.get(name)]
     return next(
@@ -29,7 +34,9 @@ def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:
 
 
 def proxies(environment: Mapping[str, str]) -> dict[str, str]:
-    """The host's proxy settings under both spellings: apt reads the small one only, others either."""
+    """The host's proxy settings under both spellings: apt reads the small one
+    only, others either.
+    """
     settings = {}
     for name in _PROXIES:
         if value := environment.get(name) or environment.get(name.upper()):
@@ -54,8 +61,11 @@ def build(
     handed_in: tuple[str, ...],
     labels: Mapping[str, str],
 ) -> list[str]:
-    """The build's command line. `handed_in` are names whose values the engine's client takes from its environment, not from here:
-    a proxy's password or a mirror's token is then in no process list."""
+    """The build's command line.
+
+    `handed_in` are names whose values the engine's client takes from its environment, not from
+    here: a proxy's password or a mirror's token is then in no process list.
+    """
     argv = [docker, "build", "--tag", tag, "--file", str(context / "containers" / "Dockerfile")]
     # Attestations would turn the image into an index, and record what was handed in.
     argv += (

@@ -13,7 +13,9 @@ RECORD = "/opt/rigproof/image.json"
 
 
 class InstalledItem(msgspec.Struct, frozen=True):
-    """One thing in the image: the version that was pinned (None: none was) and the one that was used."""
+    """One thing in the image: the version that was pinned (None: none was) and
+    the one that was used.
+    """
 
     place: str
     name: str
@@ -32,9 +34,13 @@ class Contents(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """An image of ours. `tag` is what it was asked for by, `id` the engine's; `base` the reference its build started from.
+    """An image of ours.
 
-    `commit` is absent where the image was built outside a checkout. `built`: this call built it, in `seconds`.
+    `tag` is what it was asked for by, `id` the engine's; `base` the reference its build started
+    from.
+
+    `commit` is absent where the image was built outside a checkout. `built`: this call built it, in
+    `seconds`.
     """
 
     tag: str
@@ -78,14 +84,18 @@ def _instead(pin: InstalledItem) -> str:
 
 
 def inspect(engine: BuildEngine, reference: str) -> ImageRef:
-    """What an image that is here says of itself. Raises ImageError for one that is not here or is not ours."""
+    """What an image that is here says of itself.
+
+    Raises ImageError for one that is not here or is not ours.
+    """
     labels = engine.labels(reference)
     key = f"{recipe.LABELS}."
     try:
         inputs, pins, base = (labels[key + name] for name in ("inputs", "pins", "base"))
     except KeyError as error:
         raise ImageError(
-            f"{reference} is no image of rigproof: it has no label {error}; build one with `make image`"
+            f"{reference} is no image of rigproof: it has no label {error}; build one with "
+            "`make image`"
         ) from error
     done = engine.ask(
         "run", "--rm", "--network", "none", "--entrypoint", "cat", reference, RECORD, seconds=120.0

@@ -1,1 +1,3 @@
-"""Readers of texts that the product does not run itself: old versions, logs, what others printed."""
+"""Readers of texts that the product does not run itself: old versions, logs,
+what others printed.
+"""

@@ -15,7 +15,9 @@ TOOL = "kernel-log"
 
 
 def parse(text: str) -> tuple[KernelEvent, ...]:
-    """The events of a log's text: dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, a pasted piece."""
+    """The events of a log's text: dmesg (any time format), raw kmsg, journalctl, syslog, a
+    console capture, a pasted piece.
+    """
     return events_of(kernel_lines(text))
 
 
@@ -28,11 +30,13 @@ def _name(event: KernelEvent) -> str:
 def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
     """What a whole log's events say of the machine.
 
-    *fail*: a fatal or error event that proves a fault, or a storm of corrected errors. *error*: messages were lost, or the kernel or
-    the driver itself failed, which leaves the machine unjudged. *pass*: neither. The reason names the first of the worst.
+    *fail*: a fatal or error event that proves a fault, or a storm of corrected errors. *error*:
+    messages were lost, or the kernel or the driver itself failed, which leaves the machine
+    unjudged. *pass*: neither. The reason names the first of the worst.
     """
     software = any(event.kind == "driver" for event in events)
-    # A driver that does not fit the GPU cannot start it: then the failed start proves nothing about the GPU.
+    # A driver that does not fit the GPU cannot start it: then the failed start proves nothing about
+    # the GPU.
     faults = [
         e
         for e in events
@@ -54,19 +58,28 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
     if unjudged:
         return (
             "error",
-            f"{_name(unjudged[0])}: {unjudged[0].meaning} It proves no fault of the hardware, and no health either.",
+            (
+                f"{_name(unjudged[0])}: {unjudged[0].meaning} It proves no fault of the "
+                "hardware, and no health either."
+            ),
         )
     warnings = [event for event in events if event.severity == "warning"]
     if warnings:
         return (
             "pass",
-            f"no fault; {len(warnings)} warnings, the first: {_name(warnings[0])}: {warnings[0].meaning}",
+            (
+                f"no fault; {len(warnings)} warnings, the first: {_name(warnings[0])}: "
+                f"{warnings[0].meaning}"
+            ),
         )
     return "pass", "no fault"
 
 
 def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
-    """Errors counted by EDAC for each module, and events by severity for the machine. What was not seen is 0: the log was read whole."""
+    """Errors counted by EDAC for each module, and events by severity for the machine.
+
+    What was not seen is 0: the log was read whole.
+    """
     found = []
     for code, name in (("CE", "edac_corrected"), ("UE", "edac_uncorrected")):
         counts: dict[str, float] = defaultdict(float)
@@ -84,9 +97,10 @@ def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
 def read(text: str) -> ToolOutput:
     """What a kernel log's text is worth (`rigproof read kernel-log`).
 
-    Readings: `kernel_fatal`, `kernel_error`, `kernel_warning` (count, component `machine`); `edac_corrected` and `edac_uncorrected`
-    (count, by module) where EDAC spoke. Raises UnreadableOutput for an empty text and for one that is no kernel log: neither shows
-    that nothing happened.
+    Readings: `kernel_fatal`, `kernel_error`, `kernel_warning` (count, component `machine`);
+    `edac_corrected` and `edac_uncorrected` (count, by module) where EDAC spoke. Raises
+    UnreadableOutput for an empty text and for one that is no kernel log: neither shows that nothing
+    happened.
     """
     lines = kernel_lines(text)
     if not lines:

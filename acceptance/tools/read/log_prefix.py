@@ -1,8 +1,10 @@
-"""What container runtimes, log collectors and launchers put before every line of a program's output, taken off again.
+"""What container runtimes, log collectors and launchers put before every line of a program's
+output, taken off again.
 
-Known: the runtime interface of Kubernetes (`2026-01-02T03:04:05.6Z stdout F `), timestamps alone, journald and syslog with the program's
-number, `docker compose`, `kubectl logs --prefix`, `srun --label`, `mpirun --tag-output`, `pdsh`, GitHub's runs, and the comments of a
-script; also one before another.
+Known: the runtime interface of Kubernetes (`2026-01-02T03:04:05.6Z stdout F `), timestamps alone,
+journald and syslog with the program's number, `docker compose`, `kubectl logs --prefix`, `srun
+--label`, `mpirun --tag-output`, `pdsh`, GitHub's runs, and the comments of a script; also one
+before another.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ _NESTED = 3
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """`pattern` has a group `source` where the prefix names one, which must be the same in all lines.
+    """`pattern` has a group `source` where the prefix names one, which must be the same in all
+    lines.
 
-    `everywhere`: so plain a form that every line must have it, but for a first one with the command.
+    `everywhere`: so plain a form that every line must have it, but for a first one with the
+    command.
     """
 
     pattern: re.Pattern[str]
@@ -53,9 +57,11 @@ _KINDS = (
 
 
 def strip_prefixes(lines: Sequence[str]) -> list[str]:
-    """The lines without their prefixes; unchanged where no kind of prefix stands before all of them from its first to its last.
+    """The lines without their prefixes; unchanged where no kind of prefix stands before all of them
+    from its first to its last.
 
-    Lines of another source leave the text as it is, so that none is passed over. A line that the runtime cut (`P`) is joined again.
+    Lines of another source leave the text as it is, so that none is passed over. A line that the
+    runtime cut (`P`) is joined again.
     """
     left = list(lines)
     for _ in range(_NESTED):

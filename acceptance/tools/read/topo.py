@@ -1,4 +1,6 @@
-"""`nvidia-smi topo -m` and `topo -p2p`: the path between each two GPUs and NICs, and peer access, as matrices."""
+"""`nvidia-smi topo -m` and `topo -p2p`: the path between each two GPUs and NICs, and peer
+access, as matrices.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ _SHORT = 4
 
 @dataclass(frozen=True, slots=True)
 class TopologyMatrix:
-    """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`). NVSwitches are left out.
+    """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`).
 
-    `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU: lists such as `0-31,64-95` as printed,
-    None where the driver says N/A or the text does not tell.
+    NVSwitches are left out.
+
+    `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU:
+    lists such as `0-31,64-95` as printed, None where the driver says N/A or the text does not tell.
     """
 
     rows: tuple[str, ...]
@@ -75,7 +79,10 @@ def _matrix(table: MatrixTable) -> TopologyMatrix:
 
 
 def matrix(text: str) -> TopologyMatrix:
-    """The one `topo -m` matrix of a text. Raises UnreadableOutput when it holds none, several that differ, or one that is not whole."""
+    """The one `topo -m` matrix of a text.
+
+    Raises UnreadableOutput when it holds none, several that differ, or one that is not whole.
+    """
     found = [table for table in read_tables(TOOL, text) if not table.is_p2p]
     if not found:
         raise UnreadableOutput(TOOL, "", table_trouble(TOOL, text))
@@ -111,7 +118,10 @@ def _reason(matrix: TopologyMatrix) -> str:
     nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
     if 0 < len(others) <= _SHORT:
         nics += f": {' '.join(others)}"
-    return f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: {', '.join(texts) or 'no pair'}{nics}"
+    return (
+        f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: "
+        f"{', '.join(texts) or 'no pair'}{nics}"
+    )
 
 
 def _output(matrix: TopologyMatrix) -> ToolOutput:
@@ -136,10 +146,13 @@ def _output(matrix: TopologyMatrix) -> ToolOutput:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read a `topo -m` matrix, a `topo -p2p` one, or one of each. *pass* when they are whole; it knows no machine to compare with.
+    """Read a `topo -m` matrix, a `topo -p2p` one, or one of each.
 
-    *error* when nvidia-smi says why there is none, or matrices of one kind differ. Raises UnreadableOutput, among others for a row that
-    is missing or cut and for a path that is not the same from both ends.
+    *pass* when they are whole; it knows no machine to compare with.
+
+    *error* when nvidia-smi says why there is none, or matrices of one kind differ. Raises
+    UnreadableOutput, among others for a row that is missing or cut and for a path that is not the
+    same from both ends.
     """
     tables = read_tables(TOOL, text)
     if not tables:
@@ -216,7 +229,10 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
 
 
 def parse_p2p(text: str) -> ToolOutput:
-    """Read one `topo -p2p` matrix, or several that say the same. *error* for matrices that differ. Raises UnreadableOutput."""
+    """Read one `topo -p2p` matrix, or several that say the same. *error* for matrices that differ.
+
+    Raises UnreadableOutput.
+    """
     found = [table for table in read_tables(P2P_TOOL, text) if table.is_p2p]
     if not found:
         return ToolOutput(P2P_TOOL, "error", table_trouble(P2P_TOOL, text))
@@ -225,12 +241,16 @@ def parse_p2p(text: str) -> ToolOutput:
         return ToolOutput(
             P2P_TOOL,
             "error",
-            "the text holds topo -p2p matrices that differ: give one machine and capability at a time",
+            (
+                "the text holds topo -p2p matrices that differ: give one machine and capability "
+                "at a time"
+            ),
         )
     return p2p_output(table)
 
 
-# Paths of `topo -m`. SOC is the word of drivers before 375 for SYS; PSB is a switch on the board itself.
+# Paths of `topo -m`. SOC is the word of drivers before 375 for SYS; PSB is a switch on the board
+# itself.
 PATHS = ("PSB", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC")
 # Answers of `topo -p2p`, as its legend explains them.
 ANSWERS = {
@@ -281,10 +301,13 @@ _TROUBLES = (
 
 @dataclass(frozen=True, slots=True)
 class MatrixTable:
-    """One whole, square matrix. `names` are its rows and columns as printed; `cells` are by (row, column).
+    """One whole, square matrix.
 
-    `affinity` has, for each GPU, what stands under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA ID`, None for `N/A`; a heading that
-    is not there, and a cell whose heading cannot be told because others of its row are empty, is left out.
+    `names` are its rows and columns as printed; `cells` are by (row, column).
+
+    `affinity` has, for each GPU, what stands under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA
+    ID`, None for `N/A`; a heading that is not there, and a cell whose heading cannot be told
+    because others of its row are empty, is left out.
     """
 
     names: tuple[str, ...]
@@ -309,7 +332,10 @@ class _Open:
     tails: dict[str, str] = field(default_factory=dict)
 
     def row(self, line: str) -> None:
-        """Take the next row. Raises UnreadableOutput for any other line: a row is lost or has an unknown form."""
+        """Take the next row.
+
+        Raises UnreadableOutput for any other line: a row is lost or has an unknown form.
+        """
         name, words = self.names[len(self.tails)], line.split()
         cells = words[1 : 1 + len(self.names)]
         if words[0] != name or len(cells) < len(self.names) or not all(map(_CELL.fullmatch, cells)):
@@ -338,7 +364,8 @@ class _Open:
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
         tails = {name: re.sub(r",\s+", ",", tail) for name, tail in self.tails.items()}
         gpus = {name: tail for name, tail in tails.items() if _GPU.fullmatch(name)}
-        # All GPUs have the same cells; where some are empty for some GPUs only, each row must tell by itself which.
+        # All GPUs have the same cells; where some are empty for some GPUs only, each row must tell
+        # by itself which.
         alike = len({len(tail.split()) for tail in gpus.values()}) == 1
         for name, tail in tails.items():
             words = tail.split()
@@ -360,7 +387,8 @@ class _Open:
         values = tail.split()
         if len(values) == len(self.headings):
             return values
-        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs tell which: one after each, two after `NUMA Affinity`.
+        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs tell which: one
+        # after each, two after `NUMA Affinity`.
         fields = [field.strip() for field in tail.split("\t")[1:]]
         if len(self.headings) < len(_HEADINGS) or len(fields) != len(_HEADINGS) + 1 or fields[2]:
             return None
@@ -420,7 +448,10 @@ def _plain(text: str) -> list[str]:
 
 
 def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
-    """Every matrix in a text, in its order; none when it holds none. Raises UnreadableOutput for one that is not whole."""
+    """Every matrix in a text, in its order; none when it holds none.
+
+    Raises UnreadableOutput for one that is not whole.
+    """
     found: list[MatrixTable] = []
     current: _Open | None = None
     for line in _plain(text):

@@ -36,7 +36,10 @@ def main() -> None:
             "copies NaN": "nan",
             "is too fast": "1000.0",
         }[how]
-    text = f"[CUDA Bandwidth Test] - Starting...\nRunning on...\n\n Device {index}: {gpu.readings['name']}\n Quick Mode\n"
+    text = (
+        f"[CUDA Bandwidth Test] - Starting...\nRunning on...\n\n Device {index}: "
+        f"{gpu.readings['name']}\n Quick Mode\n"
+    )
     text += "".join(TABLE.format(name=name, rate=rate) for name, rate in told.items())
     if sick and how == "is truncated":
         seen.leave(text[: len(text) // 2])

@@ -1,4 +1,6 @@
-"""Stands in for gpu-burn: it lasts its seconds and tells of compares as often as the memory (-m) and the model's rate make it."""
+"""Stands in for gpu-burn: it lasts its seconds and tells of compares as often as the memory (-m)
+and the model's rate make it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ def line(percent: float, done: list[int], rates: list[float], errors: list[str])
         f"{one} ({rate * 1000:.0f} Gflop/s)" for one, rate in zip(done, rates, strict=True)
     )
     temperatures = " - ".join("61 C" for _ in done)
-    return f"\r{percent:.1f}%  proc'd: {products}   errors: {' - '.join(errors)}   temps: {temperatures} "
+    return (
+        f"\r{percent:.1f}%  proc'd: {products}   errors: {' - '.join(errors)}   temps: "
+        f"{temperatures} "
+    )
 
 
 def main() -> None:
@@ -45,10 +50,12 @@ def main() -> None:
     for index, gpu in enumerate(gpus):
         total = (gpu.readings["memory_total_bytes"] - gpu.readings["memory_reserved_bytes"]) // MIB
         say(
-            f"Initialized device {index} with {total} MB of memory ({total - 500} MB available, using {memory_mb} MB of it)"
+            f"Initialized device {index} with {total} MB of memory ({total - 500} MB "
+            f"available, using {memory_mb} MB of it)"
         )
         say(
-            f", using {KINDS[mode]}\nResults are {result_mb * MIB} bytes each, thus performing {ring} iterations\n"
+            f", using {KINDS[mode]}\nResults are {result_mb * MIB} bytes each, thus "
+            f"performing {ring} iterations\n"
         )
     rates = [seen.wobble(getattr(seen.figures(gpu), mode), gpu.index) for gpu in gpus]
     if how == "slow":

@@ -11,7 +11,8 @@ import seen
 Cell = float | None
 WRONG = (
     " Invalid value when checking the pattern at 0x70a640000000\n Current offset : 11136\n"
-    "ASSERT in expression h_errorFlag == 0 in void memcmpPatternHelper(CUstream, CUdeviceptr, long long unsigned int, "
+    "ASSERT in expression h_errorFlag == 0 in void memcmpPatternHelper(CUstream, CUdeviceptr, "
+    "long long unsigned int, "
     "unsigned int)() : memcpy.cpp:165\n"
 )
 CHANGED = {
@@ -86,7 +87,10 @@ def main() -> None:
     if how == "misses one":
         gpus = gpus[:-1]
     devices = [
-        f"{index}: {gpu.readings['name']} ({gpu.readings['pci_bus_id'].lower().partition('.')[0]}): (node)"
+        (
+            f"{index}: {gpu.readings['name']} "
+            f"({gpu.readings['pci_bus_id'].lower().partition('.')[0]}): (node)"
+        )
         for index, gpu in enumerate(gpus)
     ]
     document = {

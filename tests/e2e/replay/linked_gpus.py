@@ -1,4 +1,5 @@
-"""GPUs and the links between them, on the processor: as much of torch as the copies beside the burn use, on numpy.
+"""GPUs and the links between them, on the processor: as much of torch as the copies beside the burn
+use, on numpy.
 
 What a stream is given is done later, in any order that streams and events allow, as a random
 generator has it: work that is not put in order by events goes wrong sooner or later. A GPU in
@@ -28,7 +29,9 @@ HOST = -1
 
 
 class Event:
-    """Reached when the stream that it was recorded in comes to it; one that was never recorded holds nobody up."""
+    """Reached when the stream that it was recorded in comes to it; one that was never recorded
+    holds nobody up.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._machine, self.reached = machine, True
@@ -43,7 +46,9 @@ class Event:
 
 
 class Stream:
-    """Work of one GPU, in order: what is done, an event that is reached, or one that is waited for (in a tuple)."""
+    """Work of one GPU, in order: what is done, an event that is reached, or one that is waited
+    for (in a tuple).
+    """
 
     def __init__(self, machine: Machine, device: int) -> None:
         self.device = device
@@ -68,7 +73,10 @@ class Stream:
 
 
 class Tensor:
-    """Words on the host or on a GPU. `window` is what other GPUs wrote here, where their writes are lost."""
+    """Words on the host or on a GPU.
+
+    `window` is what other GPUs wrote here, where their writes are lost.
+    """
 
     def __init__(self, machine: Machine, array: Words, device: int) -> None:
         self._machine, self.array, self.device = machine, array, device
@@ -120,7 +128,10 @@ class Tensor:
 
 
 class Machine:
-    """So many GPUs, of which those in `lost` never get what the others send them. `torch` stands in for the module."""
+    """So many GPUs, of which those in `lost` never get what the others send them.
+
+    `torch` stands in for the module.
+    """
 
     def __init__(self, gpus: int, lost: Collection[int] = (), seed: int = 0) -> None:
         self.lost, self._chance = frozenset(lost), random.Random(seed)

@@ -1,8 +1,11 @@
-"""Stands in for a load of ours on a described machine: `load.py MODULE ARGUMENTS`, as the interpreter of the image is told to start it.
+"""Stands in for a load of ours on a described machine: `load.py MODULE ARGUMENTS`, as the
+interpreter of the image is told to start it.
 
-`loads.json` beside it says which load, what is wrong with which GPU, and what is left of its rate. The burn is the real one, with torch
-on the processor in the place of the GPU: its faults are made in its products and found by its own comparing, in every number format, and
-its copies are the real ones on `linked_gpus`. Its rates, and all of the matrix load and the memory test, are those of an H200, as recorded.
+`loads.json` beside it says which load, what is wrong with which GPU, and what is left of its rate.
+The burn is the real one, with torch on the processor in the place of the GPU: its faults are made
+in its products and found by its own comparing, in every number format, and its copies are the real
+ones on `linked_gpus`. Its rates, and all of the matrix load and the memory test, are those of an
+H200, as recorded.
 """
 
 from __future__ import annotations
@@ -102,7 +105,9 @@ def burn(words: list[str]) -> None:
             return FREE
 
     class Copies:
-        """The real ones, in small; of the fault "lost-writes" nothing that the GPU sends reaches a peer."""
+        """The real ones, in small; of the fault "lost-writes" nothing that the
+        GPU sends reaches a peer.
+        """
 
         def __init__(self) -> None:
             copies.PIECE = COPIED
@@ -201,9 +206,11 @@ def vram(words: list[str]) -> None:
 
 
 def scaled(name: str, words: list[str]) -> None:
-    """The real load, with one reading (`fault`: its name and component) at a share of a healthy one.
+    """The real load, with one reading (`fault`: its name and component) at a share of a healthy
+    one.
 
-    What the other components showed of it is replaced by the healthy 1: a ratio beside siblings, which the machine's other work moves.
+    What the other components showed of it is replaced by the healthy 1: a ratio beside siblings,
+    which the machine's other work moves.
     """
     told = plan(name)
     real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]

@@ -12,7 +12,7 @@ NOTE = """
 So you can see lesser Bandwidth (GB/s) and unstable Latency (us) in those cases.
 
 P2P Connectivity Matrix
-"""
+"""  # noqa: E501
 
 
 def table(label: str, gpus: list[seen.Gpu], cell: Cell, form: str = "{:6.02f}") -> str:
@@ -65,7 +65,8 @@ def main() -> None:
             int(part, 16) for part in gpu.readings["pci_bus_id"].partition(".")[0].split(":")
         )
         parts.append(
-            f"Device: {index}, {gpu.readings['name']}, pciBusID: {bus:x}, pciDeviceID: {slot:x}, pciDomainID:{domain:x}\n"
+            f"Device: {index}, {gpu.readings['name']}, pciBusID: {bus:x}, pciDeviceID: "
+            f"{slot:x}, pciDomainID:{domain:x}\n"
         )
     for a in gpus:
         for b in gpus:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import seen
 
 CORES = {"8.0": 64, "8.6": 128, "8.9": 128, "9.0": 128}  # of a multiprocessor
-HEAD = "deviceQuery Starting...\n\n CUDA Device Query (Runtime API) version (CUDART static linking)\n\n"
+HEAD = (
+    "deviceQuery Starting...\n\n CUDA Device Query (Runtime API) version (CUDART static "
+    "linking)\n\n"
+)
 DEVICE = """\
 Device {index}: "{name}"
   CUDA Driver Version / Runtime Version          {cuda} / 12.4
@@ -67,12 +70,18 @@ def main() -> None:
     gpus = seen.gpus(machine)
     if how == "802":
         seen.leave(
-            f"{HEAD}cudaGetDeviceCount returned 802\n-> system not yet initialized\nResult = FAIL\n",
+            (
+                f"{HEAD}cudaGetDeviceCount returned 802\n-> system not yet initialized\nResult = "
+                "FAIL\n"
+            ),
             1,
         )
     if not gpus:
         seen.leave(
-            f"{HEAD}cudaGetDeviceCount returned 100\n-> no CUDA-capable device is detected\nResult = FAIL\n",
+            (
+                f"{HEAD}cudaGetDeviceCount returned 100\n-> no CUDA-capable device is "
+                "detected\nResult = FAIL\n"
+            ),
             1,
         )
     if how == "misses one":
@@ -82,7 +91,10 @@ def main() -> None:
         fewer = 12 if how == "shows fewer multiprocessors" and index == seen.SICK else 0
         parts.append(device(machine, index, gpu, fewer))
     if how != "is truncated":
-        told = f"CUDA Driver Version = {cuda(machine)}, CUDA Runtime Version = 12.4, NumDevs = {len(gpus)}"
+        told = (
+            f"CUDA Driver Version = {cuda(machine)}, CUDA Runtime Version = 12.4, NumDevs = "
+            f"{len(gpus)}"
+        )
         parts.append(f"deviceQuery, CUDA Driver = CUDART, {told}\nResult = PASS\n")
     seen.leave("".join(parts))
 

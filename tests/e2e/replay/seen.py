@@ -1,8 +1,10 @@
-"""The GPUs that a CUDA program sees on the described machine, and the healthy figures of their models.
+"""The GPUs that a CUDA program sees on the described machine, and the healthy figures of their
+models.
 
-Programs of this folder stand in for the upstream tools, on the host and in containers: of the standard library alone. The description is
-the one that the fake NVML library answers with; which GPUs of it are seen, CUDA_VISIBLE_DEVICES says. `faults.json` beside them may say
-how a program misbehaves, by its name.
+Programs of this folder stand in for the upstream tools, on the host and in containers: of the
+standard library alone. The description is the one that the fake NVML library answers with; which
+GPUs of it are seen, CUDA_VISIBLE_DEVICES says. `faults.json` beside them may say how a program
+misbehaves, by its name.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import described
 from described import Gpu as Gpu
 from described import Machine as Machine
 
-# GB/s that a lane carries one way, by PCI Express generation, and the share of it that healthy cards reach.
+# GB/s that a lane carries one way, by PCI Express generation, and the share of it that healthy
+# cards reach.
 LANE = {3: 0.985, 4: 1.969, 5: 3.938}
 SHARE = 0.83
 NVLINK_SHARE = 0.9
@@ -28,7 +31,9 @@ SICK = 1  # the GPU that a fault is shown on, by the program's own count
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one model: gpu-burn's TFLOP/s by mode, GB/s of a copy inside the card (each byte once), ns from the card to host memory."""
+    """Of one model: gpu-burn's TFLOP/s by mode, GB/s of a copy inside the card (each byte once),
+    ns from the card to host memory.
+    """
 
     single: float
     tensor: float

@@ -1,9 +1,11 @@
-"""As much of torch as the copy load uses, on numpy: one GPU that is the processor, and a peer or two.
+"""As much of torch as the copy load uses, on numpy: one GPU that is the processor, and a peer or
+two.
 
-What a test asks of it comes in the environment: FAKE_TORCH_GPUS, FAKE_TORCH_PEERS ("1,2": whom GPU 0 can reach), FAKE_TORCH_LOSE (copies to
-this device lose their last word), FAKE_TORCH_WINDOW (what another GPU writes to this device goes nowhere, and is given back to it where it
-reads there), FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy with
-this number fails as CUDA does).
+What a test asks of it comes in the environment: FAKE_TORCH_GPUS, FAKE_TORCH_PEERS ("1,2": whom GPU
+0 can reach), FAKE_TORCH_LOSE (copies to this device lose their last word), FAKE_TORCH_WINDOW (what
+another GPU writes to this device goes nowhere, and is given back to it where it reads there),
+FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy
+with this number fails as CUDA does).
 """
 
 from __future__ import annotations

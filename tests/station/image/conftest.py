@@ -34,7 +34,9 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @functools.cache
 def context_files(root: Path) -> dict[str, Path]:
-    """The recipe with one module of the package: what else the wheel is made from is test_image_inputs' matter."""
+    """The recipe with one module of the package: what else the wheel is made from is
+    test_image_inputs' matter.
+    """
     found = real_files(root)
     module = f"source/{Path(image_build.__file__).relative_to(root)}"
     return {

@@ -1,4 +1,6 @@
-"""A `docker` that keeps its images as files of a folder, and a `debootstrap`, for tests: put on PATH, started through `command`."""
+"""A `docker` that keeps its images as files of a folder, and a `debootstrap`, for tests: put on
+PATH, started through `command`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ case "$1 $2" in
 "run "*) cat "$here/image.json" ;;
 *) exit 64 ;;
 esac
-"""
+"""  # noqa: E501
 DEBOOTSTRAP = r"""#!/bin/sh
 echo "I: Retrieving"
 [ ! -f "$(dirname "$0")/no-mirror" ] || exit 1

@@ -111,7 +111,10 @@ def test_what_is_still_mounted_in_a_base_is_never_removed(tmp_path: Path, stub: 
 
 
 def test_mounts_are_undone_from_the_inside_out() -> None:
-    text = "1 2 0:1 / /x/y rw - a b c\n1 2 0:1 / /x/y/proc/z rw - a b c\n1 2 0:1 / /x/yz rw - a b c\n1 2 0:1 / /x/y/proc rw - a b c\n"
+    text = (
+        "1 2 0:1 / /x/y rw - a b c\n1 2 0:1 / /x/y/proc/z rw - a b c\n1 2 0:1 / /x/yz rw - a b "
+        "c\n1 2 0:1 / /x/y/proc rw - a b c\n"
+    )
     assert bases.mounted_below(Path("/x/y"), text) == ["/x/y/proc/z", "/x/y/proc"]
 
 

@@ -140,7 +140,8 @@ def test_the_bridge_is_asked_for_its_mtu(stub: Path) -> None:
 def test_provenance_shows_a_version_that_is_not_the_pinned_one(build: Build) -> None:
     shown = build().provenance()
     assert shown["image_versions"] == (
-        "gpu-burn 1.0-1, nvbandwidth 0.10-1 (pinned: 0.9-1), python3 3.12.3-0ubuntu2, stress-ng 1.2 (not pinned)"
+        "gpu-burn 1.0-1, nvbandwidth 0.10-1 (pinned: 0.9-1), python3 3.12.3-0ubuntu2, "
+        "stress-ng 1.2 (not pinned)"
     )
     assert shown["image_base"] == "some/base:1 (Debian GNU/Linux 13 (trixie))"
     assert "image_commit" not in shown

@@ -10,7 +10,11 @@ from acceptance.station.image.inputs import Pin
 
 
 def test_pins_are_read_with_comments_and_blank_lines() -> None:
-    text = "# a comment\n\ntrixie  gpu-burn 1.0  # why\r\nsid\tnvbandwidth\t0.9+ds-2\nubuntu:24.04 python3 3.12.3-*\n"
+    text = (
+        "# a comment\n\ntrixie  gpu-burn 1.0  # "
+        "why\r\nsid\tnvbandwidth\t0.9+ds-2\nubuntu:24.04 "
+        "python3 3.12.3-*\n"
+    )
     assert inputs.read_pins(text) == (
         Pin("trixie", "gpu-burn", "1.0"),
         Pin("sid", "nvbandwidth", "0.9+ds-2"),
