@@ -1,4 +1,4 @@
-# rigproof: `make accept` tests this machine, `make test` tests rigproof. `make help` lists the rest.
+# `make accept` tests this machine, `make test` tests rigproof. `make help` lists the rest.
 MACHINE ?=
 PROFILE ?= accept
 STATION ?= auto
@@ -20,26 +20,33 @@ NIGHTLY ?=
 REPLACE ?=
 
 RIGPROOF := .venv/bin/rigproof
-# Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
+# Otherwise each worker compiles all tests where the environment tells Python to write no bytecode.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
-# What `make test` runs, and its sweeps.
-SWEPT = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
-SPOKEN = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
+# Files in the order of their names: sorted by their number of tests, some of the longest come last.
+SPREAD := -n auto --dist loadfile --no-loadscope-reorder
+# The tests of `make test`, and its sweeps.
+ALL_TESTS = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
+LANGUAGE = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
-       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") \
-       $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
+       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") \
+       $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") $(if $(IMAGE),--image "$(IMAGE)") $(LANGUAGE)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu mutants test test-all test-attack test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge \
+        report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu \
+        mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
-help: ## list these targets
+help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN PYTHON=python3 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY=ARGUMENTS REPLACE=1'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR'
+	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN REPLACE=1'
+	@echo '  AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
+	@echo '  TORCH_PYTHON=python3 (an interpreter with torch)'
 
-# Both stamps are files of .venv, so that removing it is enough to start afresh.
+# Both stamps are in .venv, so that removing it is enough to start again.
 .venv/.run: pyproject.toml scripts/venv
 	@scripts/venv
 	@touch $@
@@ -48,7 +55,7 @@ help: ## list these targets
 	@scripts/venv test
 	@touch .venv/.run $@
 
-# What was pulled or edited since is compiled here, once, and not by every session of a run.
+# Compile changed modules once, instead of in every session of a run.
 .venv/.compiled: .venv/.run $(shell find acceptance -name '*.py')
 	@.venv/bin/python -I -m compileall -qq --invalidation-mode checked-hash acceptance || true
 	@touch $@
@@ -56,42 +63,42 @@ help: ## list these targets
 accept: .venv/.compiled ## test this machine and say whether it is fit (PROFILE=accept)
 	@$(RIGPROOF) accept $(ARGS)
 
-smoke soak: .venv/.run ## the same with that profile: minutes, hours
+smoke soak: .venv/.run ## the same with that profile: a minute or two; hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
-# 4: the machine is in use, and nothing was run or the night was given up, which is said and no failure until it happens too often.
-nightly: .venv/.compiled ## ten minutes, held against the nights before, if nobody uses the machine (NIGHTLY='--on-fail COMMAND ...')
+# Exit code 4: the machine is in use, the night was skipped. Too many in a row are a FAIL.
+nightly: .venv/.compiled ## a shorter test, compared with earlier nights; skipped while in use
 	@$(RIGPROOF) nightly $(subst --profile "accept",,$(ARGS)) $(NIGHTLY) || [ $$? -eq 4 ]
 
-baseline: .venv/.run ## make a run that passed what later nights are held against (RUN=DIR, the newest if not given; REPLACE=1)
-	@$(RIGPROOF) baseline accept "$(RUN)" --out "$(OUT)" $(if $(REPLACE),--replace) $(SPOKEN)
+baseline: .venv/.run ## make a passed run the baseline (RUN=DIR, default: newest; REPLACE=1)
+	@$(RIGPROOF) baseline accept "$(RUN)" --out "$(OUT)" $(if $(REPLACE),--replace) $(LANGUAGE)
 
-nightly-install: .venv/.run ## a systemd timer that runs it every night (as root; AT=04:30; USER_UNIT=1 for your own user; NIGHTLY='--on-fail COMMAND ...')
-	@$(RIGPROOF) schedule install $(if $(AT),--at "$(AT)") $(if $(USER_UNIT),--user) $(if $(RUN_AS),--run-as "$(RUN_AS)") $(SPOKEN) -- \
+nightly-install: .venv/.run ## install a systemd timer for it (as root; AT=04:30; or USER_UNIT=1)
+	@$(RIGPROOF) schedule install $(if $(AT),--at "$(AT)") $(if $(USER_UNIT),--user) $(if $(RUN_AS),--run-as "$(RUN_AS)") $(LANGUAGE) -- \
 	  --station "$(STATION)" --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(IMAGE),--image "$(IMAGE)") $(NIGHTLY)
 
-nightly-uninstall: .venv/.run ## stop that timer and remove all of it (USER_UNIT=1 for your own user's)
-	@$(RIGPROOF) schedule uninstall $(if $(USER_UNIT),--user) $(SPOKEN)
+nightly-uninstall: .venv/.run ## stop the timer and remove its units (as root; or USER_UNIT=1)
+	@$(RIGPROOF) schedule uninstall $(if $(USER_UNIT),--user) $(LANGUAGE)
 
-plan: .venv/.compiled ## what accept would do, with every limit; runs nothing
+plan: .venv/.compiled ## show what accept would do, with every limit; runs nothing
 	@$(RIGPROOF) plan $(ARGS)
 
-inventory: .venv/.run ## the machine as it is found (MACHINE=FILE drafts a machine file)
+inventory: .venv/.run ## show the observed machine (MACHINE=FILE drafts a machine file)
 	@$(RIGPROOF) inventory $(if $(MACHINE),--write "$(MACHINE)")
 
-judge: .venv/.run ## judge a recorded run again (RUN=DIR, the newest if not given)
-	@$(RIGPROOF) judge "$(RUN)" $(SPOKEN)
+judge: .venv/.run ## judge a recorded run again (RUN=DIR, default: the newest)
+	@$(RIGPROOF) judge "$(RUN)" $(LANGUAGE)
 
-report: .venv/.run ## write the reports of a recorded run again (RUN=DIR)
-	@$(RIGPROOF) report "$(RUN)" $(SPOKEN)
+report: .venv/.run ## rebuild the reports of a recorded run (RUN=DIR, default: the newest)
+	@$(RIGPROOF) report "$(RUN)" $(LANGUAGE)
 
-compare: .venv/.run ## recorded runs side by side (RUNS="DIR DIR")
-	@$(RIGPROOF) compare $(RUNS) $(SPOKEN)
+compare: .venv/.run ## compare recorded runs (RUNS="DIR DIR")
+	@$(RIGPROOF) compare $(RUNS) $(LANGUAGE)
 
-history: .venv/.run ## what this machine measured from night to night
-	@$(RIGPROOF) history --out "$(OUT)" $(SPOKEN)
+history: .venv/.run ## show the measurements of this machine, night by night
+	@$(RIGPROOF) history --out "$(OUT)" $(LANGUAGE)
 
-image: .venv/.run ## build the container's image, or find it (BASE=REF builds on another base)
+image: .venv/.run ## build the container image if it is missing (BASE=REF: on another base)
 	@.venv/bin/python -m acceptance.station.image $(if $(BASE),--base "$(BASE)")
 
 engine: ## install and start the distribution's container engine (as root)
@@ -100,41 +107,41 @@ engine: ## install and start the distribution's container engine (as root)
 tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
-selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty machines through the real harness (as root; twelve minutes on two cores)
+selftest: .venv/.test ## show which faults rigproof catches, and how small (as root; minutes)
 	@.venv/bin/python -m selftest --out "$(OUT)"
 
-selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 clean journals, and every mutant (hours)
+selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, all mutants and more (hours)
 	@.venv/bin/python -m selftest --out "$(OUT)" --long
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --all --out "$(OUT)/selftest"
 
-mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
+mutants: .venv/.test ## change limits and rules, a sample: the tests must notice each change
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
-test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
-	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
+test: .venv/.test ## run rigproof's own tests: no GPU, no engine, minutes
+	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
 
-test-all: .venv/.test ## the same with every sweep and hypothesis's own number of examples; minutes
-	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile -m "$(SWEPT)"
+test-all: .venv/.test ## the same with every sweep and more examples of properties; minutes
+	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
 
-test-attack: .venv/.test ## parsers under attack: every recording cut, doubled, moved and altered; minutes (RIGPROOF_ATTACKS=N tries more)
+test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIGPROOF_ATTACKS=N)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools
 
-test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
+test-e2e: .venv/.test ## test the whole harness with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker' $(TESTS)
 
-selftest-gpu: ## the faults that a GPU makes by itself, and five clean runs, on this machine's GPU, in place; TORCH_PYTHON has torch and rigproof's needs
+selftest-gpu: ## inject faults on this machine's GPU, and five clean runs (TORCH_PYTHON)
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
 
-nights-gpu: ## a baseline and three short nights after it on this machine's GPUs, in place (MACHINE=FILE): no alarm, and how far each figure moves
+nights-gpu: ## a baseline and three short nights on this machine's GPUs (MACHINE=FILE)
 	@$(TORCH_PYTHON) -m selftest.nights_on_gpu --out "$(OUT)/nights-gpu" --machine "$(MACHINE)"
 
-test-gpu: ## our GPU kernels against their reference, on a GPU; TORCH_PYTHON=python3 names one that has torch and pytest
+test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu
 
-lint: .venv/.test ## layout, habits, import rule and types, through tox
+lint: .venv/.test ## check style, import rules and types with tox
 	@.venv/bin/tox run -q -e lint,type
 
-bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the image from nothing)
+bench: .venv/.test ## measure the cost of the harness (COLD=1: also a cold image build)
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
 	@.venv/bin/python benchmarks/gpu_watch.py
@@ -143,6 +150,6 @@ bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the imag
 	@.venv/bin/python benchmarks/history.py
 	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
-clean: ## remove what make has built (not the reports)
+clean: ## remove what make built (not the reports)
 	@rm -rf .venv .tox build dist
 	@find acceptance -name __pycache__ -prune -exec rm -rf {} +

@@ -1,5 +1,4 @@
-"""Reads the reports of a run back as others would: exits 0 only when they say PASS, name the
-station, and agree with each other.
+"""Read the reports of a run back: exit 0 only if they say PASS, name the station, and agree.
 
 python .ci/read_back.py RUN_DIR STATION
 """

@@ -41,14 +41,16 @@ def _streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # takes the lowest number that is free, which is this one
-            os.open(os.devnull, os.O_RDWR)
+            os.open(
+                os.devnull, os.O_RDWR
+            )  # takes the lowest number that is free, which is this one
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # a locale without our letters must not end a run
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a locale without our letters must not end a run
 
 
 def _say(text: str) -> None:

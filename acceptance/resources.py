@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -33,6 +34,15 @@ def locate(name: str) -> Path:
 Shape = TypeVar("Shape")
 
 
+@functools.lru_cache(128)
+def _parsed(text: bytes) -> dict[str, Any]:
+    """TOML by its text: one start reads the same sheets several times.
+
+    Nobody may alter what it gives.
+    """
+    return tomllib.loads(text.decode("utf-8"))
+
+
 def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> Shape:
     """What a file holds.
 
@@ -40,9 +50,7 @@ def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> S
     shape.
     """
     try:
-        return msgspec.convert(
-            tomllib.loads(regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8")), shape
-        )
+        return msgspec.convert(_parsed(regular_file.read(path, regular_file.SMALL_RECORD)), shape)
     except OSError as refusal:
         raise error(
             f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"

@@ -135,7 +135,7 @@ def measured(
 ) -> tuple[list[Course], GpuHistory]:
     """Everything, with the watch beside it."""
     context = folder / "context.json"
-    watched = gpu_supervisor.due(inventory, [gpu.name])
+    watched = gpu_supervisor.due_targets(inventory, [gpu.name])
     assert watched, "NVML does not answer for the GPU, so it cannot be watched"
     context.write_bytes(
         msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", watched, kernel_log=True))

@@ -38,16 +38,16 @@ def main() -> int:
 def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
     """The line for one dtype."""
     from acceptance.loads.cpu.gemm_worker import (  # here, so that numpy finds the environment set
-        Comparison,
-        plain,
-        spoiled,
+        ProductCheck,
+        numpy_product,
+        spoiled_result,
     )
     from acceptance.loads.cpu.timed_loop import run_loop
 
-    _a, _b, multiply = plain(size, dtype)
-    first, result = spoiled(size, dtype), spoiled(size, dtype)
+    _a, _b, multiply = numpy_product(size, dtype)
+    first, result = spoiled_result(size, dtype), spoiled_result(size, dtype)
     multiply(-1, first)
-    comparison = Comparison(first, result, print, time.monotonic())
+    comparison = ProductCheck(first, result, print, time.monotonic())
 
     def rate(*, verified: bool) -> float:
         check = comparison if verified else lambda _turn: None

@@ -53,7 +53,7 @@ def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, 
     between two samples.
     """
     folder.mkdir()
-    due = gpu_supervisor.due(inventory, [gpu.name for gpu in gpus(inventory)])
+    due = gpu_supervisor.due_targets(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
     context.write_bytes(
         msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True))
@@ -113,8 +113,9 @@ def main() -> int:
                 spans.append((bare, until, began, ended))
                 periods.append(period)
             load.terminate()
-        # the last may be torn
-        lines = [line.split() for line in output.read_text().splitlines()[:-1]]
+        lines = [
+            line.split() for line in output.read_text().splitlines()[:-1]
+        ]  # the last may be torn
     batches = [(float(first), float(last)) for first, last in lines]
     ratios = [
         rate(batches, began, ended) / rate(batches, bare, until)

@@ -135,7 +135,7 @@ def judgement(store: Store) -> None:
     for part, looks in found.items():
         rule = book.rule(part.measurement, part.unit, None, virtual=False)
         if rule is not None:
-            build_reference(looks, 100.0, rule=rule, today=today, born_day=FIRST_DAY)
+            build_reference(looks, 100.0, rule=rule, today=today, baseline_day=FIRST_DAY)
 
 
 def main() -> int:

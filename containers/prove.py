@@ -1,9 +1,7 @@
-"""The last step of the image's build: every program in it is proved, and what is in it is written
-down.
+"""The last step of the image's build: test every program in it, and write image.json.
 
-A program is proved when nothing but the driver's libraries is missing to it, and when it starts and
-prints what it should. Where there is no driver it is started against stand-ins for those libraries,
-which are no part of the image.
+A program passes if it misses no library but the driver's, starts, and prints what it should.
+Without a driver it starts with stubs of those libraries, which are not part of the image.
 
 Writes image.json: `{"base", "pins": [{"place", "name", "pinned", "used"}], "python": {NAME:
 VERSION}, "proofs": {PROGRAM: LINE}}`.
@@ -33,9 +31,8 @@ class NotProved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One program: how it is started, and the line that it must print.
-
-    `binary` is looked at by ldd; None for what is no ELF file.
+    """One program: its command line, and the line that it must print. ldd
+    checks `binary` (None: no ELF file).
     """
 
     name: str
@@ -67,7 +64,7 @@ print("torch", torch.__version__, "CUDA", torch.version.cuda)
 def proofs(python: str) -> list[Proof]:
     """Every program of the image.
 
-    The samples start without a driver as well, and say that there is none.
+    The samples also start without a driver, and say that there is none.
     """
     no_driver = (
         r"(driver version is insufficient|no CUDA-capable device|cudaGetDeviceCount returned)"
@@ -95,9 +92,7 @@ def proofs(python: str) -> list[Proof]:
 
 
 def missing(ldd: str) -> list[str]:
-    """What a program lacks, from the text of ldd: libraries that are not found, and versions
-    that one has not.
-    """
+    """Missing libraries and missing versions of libraries, from the output of ldd."""
     lacks = []
     for line in ldd.splitlines():
         if found := re.fullmatch(r"\s*(\S+) => not found", line):
@@ -108,7 +103,7 @@ def missing(ldd: str) -> list[str]:
 
 
 def prove(proof: Proof, stubs: Path) -> str:
-    """The line that proves a program. Raises NotProved."""
+    """Start a program and return its expected line. Raises NotProved."""
     deadline = Deadline.after(120.0)
     if proof.binary is not None:
         looked = command.run(["ldd", command.find(proof.binary)], deadline=deadline)
@@ -127,10 +122,7 @@ def prove(proof: Proof, stubs: Path) -> str:
 
 
 def pins(text: str, records: Path, installed: dict[str, str]) -> list[dict[str, str | None]]:
-    """What was pinned and what was used.
-
-    Raises NotProved for a pin of the tools or of Python that nothing came of.
-    """
+    """Pinned and used versions. Raises NotProved for an unused pin of the tools or of Python."""
     rows: list[dict[str, str | None]] = []
     for path in sorted(records.iterdir()):
         place, name, pinned, used = path.read_text(encoding="utf-8").rstrip("\n").split("\t")
@@ -148,7 +140,7 @@ def pins(text: str, records: Path, installed: dict[str, str]) -> list[dict[str, 
 
 
 def main() -> int:
-    """Prove, write, and answer the exit code."""
+    """Test the programs, write image.json, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pins", type=Path, required=True)
     parser.add_argument("--stubs", type=Path, required=True)

@@ -48,8 +48,9 @@ class _Kills:
     seed: int
     points: int
     clean: Run
-    # files in the order in which the clean run wrote them, and after how many seconds
-    marks: dict[str, float]
+    marks: dict[
+        str, float
+    ]  # files in the order in which the clean run wrote them, and after how many seconds
     pending: list[Victim] = field(default_factory=list)
 
     # --- one start: it closes what was cut off before it, and is disturbed itself ---

@@ -41,6 +41,9 @@ from acceptance.machine.inventory import CoreGroup, Dimm, Disk, Inventory
 from selftest import noise
 from selftest.figures import centre
 
+WITHOUT_GPUS = "cpu-only"
+NAMES = (*(box.file.removesuffix(".toml") for box in BOXES.values()), WITHOUT_GPUS)
+
 Key = tuple[str, str, str]  # check, measurement, component
 Values = dict[Key, float | None]
 
@@ -70,17 +73,20 @@ class Machine:
 @functools.cache
 def machines() -> tuple[Machine, ...]:
     """Every machine whose file ships."""
-    return (*(_machine(box) for box in BOXES.values()), _without_gpus())
+    return tuple(map(named, NAMES))
 
 
+@functools.cache
 def named(name: str) -> Machine:
     """The machine of this name, which is its file's."""
-    return next(machine for machine in machines() if machine.name == name)
+    return _without_gpus() if name == WITHOUT_GPUS else _machine(_box(name))
 
 
 SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
-# how many, GiB, MT/s
-MODULES = {"4090-7950x.toml": (4, 32, 3600), "2xa100-40gb-7049gp.toml": (8, 64, 3200)}
+MODULES = {
+    "4090-7950x.toml": (4, 32, 3600),
+    "2xa100-40gb-7049gp.toml": (8, 64, 3200),
+}  # how many, GiB, MT/s
 
 
 DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
@@ -89,7 +95,11 @@ DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
 @functools.cache
 def nightly(name: str) -> Machine:
     """The machine of this name as a night tests it, with a disk."""
-    return _machine(next(box for box in BOXES.values() if box.file == f"{name}.toml"), "nightly")
+    return _machine(_box(name), "nightly")
+
+
+def _box(name: str) -> Box:
+    return next(box for box in BOXES.values() if box.file == f"{name}.toml")
 
 
 def _machine(box: Box, profile: str = "accept") -> Machine:
@@ -117,7 +127,7 @@ def _made(box: Box, plan: Plan, virtual: bool) -> Machine:
 
 
 def _without_gpus() -> Machine:
-    box = Box("cpu-only.toml", "", 0, None)
+    box = Box(f"{WITHOUT_GPUS}.toml", "", 0, None)
     return _made(box, planned(box, _with_cores(empty(0), True)), True)
 
 

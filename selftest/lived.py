@@ -67,7 +67,7 @@ class Line:
             self._born,
             rule=self._rule,
             today=float(day),
-            born_day=0.0,
+            baseline_day=0.0,
             rebased=self._rebased,
         )
         found, again = DriftJudgement(), None

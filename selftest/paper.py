@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acceptance.reports.text import one_line
-from acceptance.run.selftest_record import Record
+from acceptance.run.selftest_record import SelftestRecord
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
 
 
@@ -86,9 +86,9 @@ class Outcome:
         )
         return f"{word}: {told}, {alarms}, in {self.seconds / 60:.1f} minutes"
 
-    def record(self, package_digest: str, machine_id: str) -> Record:
+    def record(self, package_digest: str, machine_id: str) -> SelftestRecord:
         """For the runs to come."""
-        return Record(
+        return SelftestRecord(
             self.utc,
             package_digest,
             machine_id,
@@ -180,8 +180,9 @@ def junit(outcome: Outcome) -> bytes:
     report = JUnitXml("rigproof self-test")
     report.add_testsuite(suite)
     report.update_statistics()
-    # not in Jenkins' schema, which counts skipped tests at the suite alone
-    del report._elem.attrib["skipped"]
+    del report._elem.attrib[
+        "skipped"
+    ]  # not in Jenkins' schema, which counts skipped tests at the suite alone
     written: bytes = report.tostring()
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + written + b"\n"
 

@@ -27,7 +27,7 @@ from run_left import Run
 from acceptance.journal import clock
 from acceptance.station import preflight
 from acceptance.station.container_args import LABEL
-from acceptance.station.docker import TROUBLE
+from acceptance.station.docker import ENGINE_ERRORS
 
 StationName = Literal["host", "docker"]
 MACHINE = "2x4090"
@@ -180,5 +180,5 @@ class Scene:
         self.rig.clear()
         for folder in self.rig.runs():
             for one in self.containers(folder.name):
-                with contextlib.suppress(*TROUBLE):
+                with contextlib.suppress(*ENGINE_ERRORS):
                     one.remove(force=True, v=True)

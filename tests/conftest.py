@@ -7,9 +7,11 @@ test-all` draws hypothesis's own number, or as many as the test names, and sweep
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +19,37 @@ ALL = os.environ.get("RIGPROOF_TESTS") == "all"
 FEW = 10
 # Threads that wait for products by spinning take the processors from the tests beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# What is imported and collected stays to the end: to look through it for cycles costs a tenth of
+# it.
+gc.disable()
 
-# `make test-gpu` runs where torch and pytest are, and nothing else need be
-if find_spec("hypothesis"):
+MEMORY = Path("/dev/shm")
+MEMORY_LEAST = 2**30
+
+
+def memory_disk() -> Path | None:
+    """A RAM disk for the tests' temporary files, where programs may be run from it and it has room.
+
+    On a disk every journal and every database that is written waits for it.
+    """
+    try:
+        room = os.statvfs(MEMORY)
+    except OSError:
+        return None
+    fit = room.f_bavail * room.f_frsize >= MEMORY_LEAST and not room.f_flag & (
+        os.ST_NOEXEC | os.ST_RDONLY
+    )
+    return MEMORY if fit and os.access(MEMORY, os.W_OK | os.X_OK) else None
+
+
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and (disk := memory_disk()):
+    # Read when the first folder is made; workers are given theirs. Pytest removes it when all
+    # passed.
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(disk)
+
+if find_spec(
+    "hypothesis"
+):  # `make test-gpu` runs where torch and pytest are, and nothing else need be
     from hypothesis import HealthCheck, settings
 
     # A busy machine draws slowly, and is no fault of the property's.
@@ -42,11 +72,21 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return None if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else len(os.sched_getaffinity(0))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """From here on cycles are looked for, among what the tests themselves make."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is kept between starts is kept for these tests alone, not in the
+    """What is kept between starts is kept for these tests alone, all workers of them, not in the
     home of who runs them.
     """
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    home.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(home))
         yield

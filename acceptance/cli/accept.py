@@ -16,12 +16,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli_options.run_dir_file(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Test the machine; returns the verdict's exit code."""
-    machine_test.forget(given.run_dir_file)
+    machine_test.forget(args.run_dir_file)
     options, language = (
-        replace(run_options.options(given), run_dir_file=given.run_dir_file),
-        closing.language_of(given),
+        replace(run_options.options(args), run_dir_file=args.run_dir_file),
+        closing.language_of(args),
     )
     screen = Terminal.on_stdout(language)
     found, run_dir = machine_test.run_test(options, screen, language)

@@ -63,14 +63,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(show)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Make a run the machine's baseline, or show it; returns 0, every trouble is raised."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if given.what == "accept":
-        accept(given.run_dir, given.out, screen, replace=given.replace, language=language)
+    if args.what == "accept":
+        accept(args.run_dir, args.out, screen, replace=args.replace, language=language)
     else:
-        show(given.out, screen, as_json=given.json, language=language)
+        show(args.out, screen, as_json=args.json, language=language)
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0
@@ -97,7 +97,7 @@ def accept(
     )
     former = str(done.former) if done.former else None
     found = done.baseline.certificate
-    baseline_terminal.accepted(
+    baseline_terminal.show_accepted(
         found, screen, already=done.already, former=former, language=language
     )
     screen.path(str(done.baseline.path))
@@ -116,10 +116,10 @@ def show(
     Raises BaselineRefused where there is none, and BaselineUnsound.
     """
     machine_id = clock.machine_id(root)
-    found = baseline_file.needed(out, machine_id)
+    found = baseline_file.require(out, machine_id)
     if as_json:
         plain = {"sha256": found.sha256, "certificate": msgspec.to_builtins(found.certificate)}
         sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
         return
-    former = [one.certificate for one in baseline_file.former(out, machine_id)]
+    former = [one.certificate for one in baseline_file.former_baselines(out, machine_id)]
     baseline_terminal.show(found.certificate, found.sha256, former, screen, language)

@@ -14,19 +14,19 @@ from acceptance.reports.locations import find_locations
 from acceptance.reports.terminal import Terminal
 
 
-def language_of(given: argparse.Namespace) -> Language:
+def language_of(args: argparse.Namespace) -> Language:
     """The language of page and terminal, asked for first: a wrong one, or a file of ours that is
     wrong, is told before anything heats.
     """
     languages.catalogue("en")  # that of JUnit and verdict.json, whatever else is spoken
-    return languages.choose(given.lang, os.environ)
+    return languages.choose(args.lang, os.environ)
 
 
-def show_verdict(screen: Terminal, found: Verdict, run_dir: Path) -> int:
+def show_verdict(screen: Terminal, verdict: Verdict, run_dir: Path) -> int:
     """Show a run's verdict and where its files are; returns its exit code."""
     where = find_locations(reader.read(run_dir))
     names = (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)
     screen.verdict(
-        found, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where
+        verdict, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where
     )
-    return found.exit_code()
+    return verdict.exit_code()

@@ -11,7 +11,7 @@ from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import comparison, noise
-from acceptance.history.comparison import Comparison, Run
+from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import reader, run_folder
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
@@ -39,15 +39,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the runs; 0 when none is worse than the first outside the noise, 1 when one is."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    found = show(given.run_dirs, screen, given.page, everything=given.all, language=language)
+    found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
     return 1 if found.worse else 0
 
 
-MOST = 26  # a letter each
+MAX_RUNS = 26  # a letter each
 
 
 class NoComparison(Exception):
@@ -56,9 +56,9 @@ class NoComparison(Exception):
 
 def _comparable(folders: Sequence[Path]) -> None:
     """Refuse fewer than two runs, more than there are letters for, and a run beside itself."""
-    if not 2 <= len(folders) <= MOST:
+    if not 2 <= len(folders) <= MAX_RUNS:
         given = "1 run was" if len(folders) == 1 else f"{len(folders)} runs were"
-        raise NoComparison(f"{given} given: give the folders of 2 to {MOST} runs")
+        raise NoComparison(f"{given} given: give the folders of 2 to {MAX_RUNS} runs")
     known: dict[Path, Path] = {}
     for folder in folders:
         if same := known.get(folder.resolve()):
@@ -68,7 +68,7 @@ def _comparable(folders: Sequence[Path]) -> None:
         known[folder.resolve()] = folder
 
 
-def _run(folder: Path) -> Run:
+def _run(folder: Path) -> ComparedRun:
     """One of several runs: which one cannot be judged must be said."""
     try:
         return comparison.run_of(reader.read(folder).entries, str(folder))

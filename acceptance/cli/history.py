@@ -92,38 +92,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the history, write it out, prune it or make it anew; returns 0,
     every trouble is raised.
     """
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if not given.prune and (given.keep_days is not None or given.keep_gib is not None):
+    if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
         raise NoHistory(
             "--keep-days and --keep-gib say what stays when something is removed: give "
             "--prune as well"
         )
-    if given.page and (given.export or given.rebuild or given.prune):
+    if args.page and (args.export or args.rebuild or args.prune):
         raise NoHistory(
             "--page goes with looking at the history: leave --export, --rebuild and --prune away"
         )
-    if (given.prune or given.rebuild) and (given.measurement or given.component or given.nights):
+    if (args.prune or args.rebuild) and (args.measurement or args.component or args.nights):
         raise NoHistory(
             "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and "
             "--nights away"
         )
-    asked = HistoryQuery(
-        given.out, given.machine_id, given.measurement, given.component, given.nights
-    )
+    asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
     histories = HistoryCommand(asked, screen, language)
-    if given.export:
-        histories.export(given.export)
-    elif given.rebuild:
+    if args.export:
+        histories.export(args.export)
+    elif args.rebuild:
         histories.rebuild()
-    elif given.prune:
-        histories.prune(given.keep_days, given.keep_gib)
+    elif args.prune:
+        histories.prune(args.keep_days, args.keep_gib)
     else:
-        histories.show(given.page)
+        histories.show(args.page)
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0
@@ -185,7 +183,7 @@ class HistoryCommand:
                 measurement=asked.measurement,
                 component=asked.component,
                 last=asked.last or history_export.NIGHTS,
-                born=_born(baseline),
+                baseline_value=baseline_value_of(baseline),
                 baseline=baseline.certificate.birth.run_id if baseline else None,
             )
             if not found.rows and (asked.measurement or asked.component):
@@ -193,8 +191,9 @@ class HistoryCommand:
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
         if page is not None:
-            # reading templates takes its time, and nobody else needs them
-            from acceptance.reports.page import nights
+            from acceptance.reports.page import (
+                nights,  # reading templates takes its time, and nobody else needs them
+            )
 
             content = nights.render(found, self._language).encode("utf-8")
             run_folder.write_whole(page, content, then="start again")
@@ -207,31 +206,31 @@ class HistoryCommand:
         """
         asked = self._asked
         with self._opened(say=False) as store:
-            for line in history_export.exported(
+            for line in history_export.export_rows(
                 store, form, asked.measurement, asked.component, asked.last
             ):
                 sys.stdout.buffer.write(line)
 
     def rebuild(self) -> None:
-        """Make the history anew. Raises NoHistory, HistoryError, Busy or LockError."""
+        """Make the history anew. Raises NoHistory, HistoryError, MachineBusy or LockError."""
         self._present()
-        with self._alone():
-            store, told = history_rebuild.rebuild(self._asked.out, self._id)
+        with self._lock():
+            store, notices = history_rebuild.rebuild(self._asked.out, self._id)
             store.close()
-        for sentence in told:
+        for sentence in notices:
             self._screen.say(sentence)
 
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
         """Remove what is old, and say what was removed.
 
-        Raises NoHistory, HistoryError, Busy or LockError, and BaselineUnsound: a baseline that
-        nobody can read cannot be spared.
+        Raises NoHistory, HistoryError, MachineBusy or LockError, and BaselineUnsound: a baseline
+        that nobody can read cannot be spared.
         """
         if keep_days is None and keep_gib is None:
             raise NoHistory(
                 "--prune needs --keep-days or --keep-gib, or both: say how much is to stay"
             )
-        with self._alone():
+        with self._lock():
             baseline = baseline_file.read(self._asked.out, self._id)
             with self._opened() as store:
                 found = retention.prune(
@@ -243,10 +242,12 @@ class HistoryCommand:
                     keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
                     never=[baseline.certificate.birth.run_id] if baseline else [],
                 )
-        for line in trend_words.pruned(found.folders, found.nights, found.left, self._language):
+        for line in trend_words.prune_lines(
+            found.folders, found.nights, found.left, self._language
+        ):
             self._screen.say(line)
 
-    def _alone(self) -> AbstractContextManager[object]:
+    def _lock(self) -> AbstractContextManager[object]:
         """Nothing may write a run of this machine meanwhile.
 
         What another machine writes cannot be seen from here.
@@ -262,7 +263,7 @@ class HistoryCommand:
         out = self._asked.out
         if location.database(out, self._id).is_file():
             return
-        others = history_export.others(out, self._id)
+        others = history_export.other_machines(out, self._id)
         if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
             there = (
                 f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
@@ -282,8 +283,8 @@ class HistoryCommand:
             path.parent if path.exists() else self._asked.out, os.W_OK
         ):
             return Store.view(path)
-        store, told = history_rebuild.open_history(self._asked.out, self._id)
-        for sentence in told if say else ():
+        store, notices = history_rebuild.open_history(self._asked.out, self._id)
+        for sentence in notices if say else ():
             self._screen.say(sentence, "yellow")
         return store
 
@@ -307,15 +308,15 @@ class HistoryCommand:
         ]
         near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
         there = f" (there is {', '.join(near)})" if near else ""
-        told = " on ".join(
+        text = " on ".join(
             name for name in (self._asked.measurement, self._asked.component) if name
         )
         return NoHistory(
-            f"no night has a value of {told}{there}: `rigproof history` lists all that there are"
+            f"no night has a value of {text}{there}: `rigproof history` lists all that there are"
         )
 
 
-def _born(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
+def baseline_value_of(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
     """The baseline's value of a course, where it is of the same part."""
     figures = (
         {}

@@ -22,14 +22,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the observed machine, or draft a machine file from it."""
     found = observed.observe()
-    if given.write is None:
+    if args.write is None:
         sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))
     else:
-        draft.write(found, given.write)
-        told = "drafted from what was found; correct it by hand, then run"
-        line = f"{given.write}: {told} `rigproof accept --machine {given.write}`"
+        draft.write(found, args.write)
+        text = "drafted from what was found; correct it by hand, then run"
+        line = f"{args.write}: {text} `rigproof accept --machine {args.write}`"
         sys.stdout.write(f"{one_line(line, 10_000)}\n")
     return 0

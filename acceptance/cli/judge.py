@@ -11,10 +11,10 @@ from acceptance.run import outputs
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof judge`."""
-    options.recorded(parser)
+    options.recorded_run(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Fold a recorded run again; returns its verdict's exit code."""
-    screen = Terminal.on_stdout(closing.language_of(given))
-    return closing.show_verdict(screen, outputs.judge(given.run_dir), given.run_dir)
+    screen = Terminal.on_stdout(closing.language_of(args))
+    return closing.show_verdict(screen, outputs.judge(args.run_dir), args.run_dir)

@@ -50,7 +50,7 @@ def run_test(
         )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
-        skipped = recalled.postponed(users, nights.most_skipped) if nights and users else None
+        skipped = recalled.postponement(users, nights.most_skipped) if nights and users else None
         run_dir = _new_run_dir(options)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
@@ -72,7 +72,7 @@ def run_test(
                     prepared.plan,
                     {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)},
                 )
-                way = recalled.way(nights.most_skipped) if nights else None
+                way = recalled.postpone_later(nights.most_skipped) if nights else None
                 found = supervisor.Supervisor(
                     prepared, where, run_dir, screen.entry, language, way
                 ).run()
@@ -83,7 +83,7 @@ def run_test(
         return found, run_dir
 
 
-def put_off(
+def record_postponed(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
 ) -> tuple[Verdict, Path]:
     """Write down that nothing was run because another rigproof run has the machine; returns the
@@ -99,7 +99,7 @@ def put_off(
         prepared = planning.prepare(options)
         recalled = memory.recall(prepared, HostStation(), time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
-        skipped = recalled.postponed((reason,), nights.most_skipped)
+        skipped = recalled.postponement((reason,), nights.most_skipped)
         run_dir = _new_run_dir(options)
         _say(screen, recalled.notes)
         found = idle_gate.postpone(prepared, run_dir, skipped, language)
@@ -125,9 +125,9 @@ def forget(file: Path | None) -> None:
         if file is not None:
             file.unlink(missing_ok=True)
     except OSError as error:
-        told = f"--run-dir-file {file}: cannot be written ({error.strerror})"
+        text = f"--run-dir-file {file}: cannot be written ({error.strerror})"
         raise supervisor.OutputError(
-            f"{told}: give the name of a file in a folder of yours"
+            f"{text}: give the name of a file in a folder of yours"
         ) from error
 
 

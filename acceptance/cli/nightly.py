@@ -34,16 +34,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli_options.nightly(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in
     use: nothing was run, or no more.
     """
-    machine_test.forget(given.run_dir_file)
-    language = closing.language_of(given)
-    settings = targets.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
+    machine_test.forget(args.run_dir_file)
+    language = closing.language_of(args)
+    settings = targets.read(args.textfile, args.on_fail, args.webhook, args.webhook_secret_file)
     screen = Terminal.on_stdout(language)
     try:
-        code, run_dir, troubles = _night(given, screen, language, settings)
+        code, run_dir, troubles = _night(args, screen, language, settings)
     except lock.MachineBusy as error:
         # Nobody need be told: the run that has just taken the machine is this night's, and tells of
         # itself.
@@ -51,19 +51,19 @@ def run(given: argparse.Namespace) -> int:
         return idle_gate.SKIPPED
     except (Exception, signals.UserInterrupt) as error:
         # An error of rigproof's own, too: whoever relies on the nights must hear of it.
-        _leave(given, None, screen, notices.notify_no_run(_why(error), settings))
+        _write_note(args, None, screen, notices.notify_no_run(_why(error), settings))
         raise
-    _leave(given, run_dir, screen, troubles)
+    _write_note(args, run_dir, screen, troubles)
     return code
 
 
-def _leave(
-    given: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
+def _write_note(
+    args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
 ) -> None:
     """Say what did not work with the telling, and leave for the failure unit
     whether it is left to do that.
     """
-    failure_note.write_note(given.out, os.environ, run_dir, told=not troubles)
+    failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:
         screen.say(sentence, "yellow")
 
@@ -78,22 +78,22 @@ def _why(error: BaseException) -> str:
 
 
 def _night(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     screen: Terminal,
     language: Language,
     settings: targets.NotificationTargets,
 ) -> tuple[int, Path, tuple[str, ...]]:
     """The exit code, the run's folder, and what did not work with the telling."""
-    nights = _nights(given)
+    nights = _nights(args)
     options = replace(
-        run_options.options(given), niceness=nights.niceness, run_dir_file=given.run_dir_file
+        run_options.options(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
     )
     try:
         found, run_dir = machine_test.run_test(options, screen, language, nights)
     except lock.MachineBusy as error:
         if abs(error.held_s) < nights.together_s:
             raise
-        found, run_dir = machine_test.put_off(
+        found, run_dir = machine_test.record_postponed(
             options, screen, language, nights, idle_gate.busy_reason(error)
         )
     code = closing.show_verdict(screen, found, run_dir)
@@ -102,16 +102,16 @@ def _night(
     return code, run_dir, notices.notify_run(run_dir, settings)
 
 
-def _nights(given: argparse.Namespace) -> IdlePolicy:
+def _nights(args: argparse.Namespace) -> IdlePolicy:
     """How this run gives way to others: as its profile says, else as the nightly one does, and
     as the command line wants it.
     """
     known = profile.read(resources.locate("profiles.toml"))
-    nights = profile.choose(known, given.profile).nights or profile.choose(known, "nightly").nights
+    nights = profile.choose(known, args.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
         raise profile.ProfileError(
             "profiles.toml: the profile nightly does not say how it gives way: install "
             "rigproof again"
         )
-    most = given.most_skipped
+    most = args.most_skipped
     return nights if most is None else structs.replace(nights, most_skipped=most)

@@ -194,7 +194,7 @@ def run_dir_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def telling(parser: argparse.ArgumentParser) -> None:
+def notification_options(parser: argparse.ArgumentParser) -> None:
     """Whom to tell how a night ended."""
     parser.add_argument(
         "--textfile",
@@ -239,10 +239,10 @@ def nightly(parser: argparse.ArgumentParser) -> None:
             "(default: the profile's, 7)"
         ),
     )
-    telling(parser)
+    notification_options(parser)
 
 
-def recorded(parser: argparse.ArgumentParser) -> None:
+def recorded_run(parser: argparse.ArgumentParser) -> None:
     """One recorded run."""
     parser.add_argument(
         "run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest"

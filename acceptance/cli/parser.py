@@ -46,7 +46,7 @@ class Verb(Protocol):
         """Give the parser the verb's options."""
         ...
 
-    def run(self, given: argparse.Namespace) -> int:
+    def run(self, args: argparse.Namespace) -> int:
         """Do what was asked for; returns the exit code."""
         ...
 

@@ -18,9 +18,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     cli_options.run(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the plan. Raises OSError when standard output is gone."""
-    options, language = run_options.options(given), closing.language_of(given)
+    options, language = run_options.options(args), closing.language_of(args)
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     prepared = planning.prepare(options)
     remark = preflight.station_notice(options.station, options.image)

@@ -74,20 +74,20 @@ def _input() -> bytes:
     return data
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Say what one recorded output is worth; returns 0 for a pass, 1 for a fail, 3 for an error."""
     try:
         data = (
             _input()
-            if str(given.file) == "-"
-            else regular_file.read(given.file, regular_file.RECORDING)
+            if str(args.file) == "-"
+            else regular_file.read(args.file, regular_file.RECORDING)
         )
     except OSError as error:
-        cure = f"give the file that holds what {given.tool} printed, or - for standard input"
-        raise NoRecording(f"{given.file}: cannot be read ({error.strerror}): {cure}") from error
+        cure = f"give the file that holds what {args.tool} printed, or - for standard input"
+        raise NoRecording(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error
     try:
-        output = replace(READERS[given.tool](_text(data)), tool=given.tool)
+        output = replace(READERS[args.tool](_text(data)), tool=args.tool)
     except UnreadableOutput as error:
-        output = ToolOutput(given.tool, "error", str(error))
+        output = ToolOutput(args.tool, "error", str(error))
     sys.stdout.buffer.write(plain_json.render(output.to_json_object(), sys.stdout.encoding))
     return EXIT[output.outcome]

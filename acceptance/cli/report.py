@@ -14,7 +14,7 @@ from acceptance.run import lock, outputs, unfinished
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof report`."""
-    options.recorded(parser)
+    options.recorded_run(parser)
     parser.add_argument(
         "--textfile",
         metavar="FILE",
@@ -23,22 +23,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Write the files again.
 
     A run that never came to its end is closed first, as the next start would.
     """
-    language = closing.language_of(given)
-    textfile = targets.read(textfile=given.textfile).textfile
+    language = closing.language_of(args)
+    textfile = targets.read(textfile=args.textfile).textfile
     screen = Terminal.on_stdout(language)
     if not any(
-        isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(given.run_dir).entries
+        isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(args.run_dir).entries
     ):
         with lock.MachineLock():  # whoever holds it may be writing this very run
-            sentence = unfinished.close(given.run_dir)
+            sentence = unfinished.close(args.run_dir)
         if sentence:
             screen.say(sentence, "yellow")
-    found = outputs.write(given.run_dir, language)
+    found = outputs.write(args.run_dir, language)
     if textfile is not None:
-        notices.textfile(given.run_dir, textfile)
-    return closing.show_verdict(screen, found, given.run_dir)
+        notices.textfile(args.run_dir, textfile)
+    return closing.show_verdict(screen, found, args.run_dir)

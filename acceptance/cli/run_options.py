@@ -9,17 +9,17 @@ from acceptance.run.planning import PreparedRun
 from acceptance.station.options import Options
 
 
-def options(given: argparse.Namespace) -> Options:
+def options(args: argparse.Namespace) -> Options:
     """The run that the command line asks for."""
     return Options(
-        given.machine,
-        given.profile,
-        given.station,
-        given.image,
-        given.out,
-        given.only,
-        given.burn,
-        given.gpus,
+        args.machine,
+        args.profile,
+        args.station,
+        args.image,
+        args.out,
+        args.only,
+        args.burn,
+        args.gpus,
     )
 
 

@@ -15,7 +15,7 @@ from acceptance.cli.options import Parser
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
 from acceptance.notify.schedule import schedule_terminal as schedule_screen
-from acceptance.notify.schedule.default_time import AT
+from acceptance.notify.schedule.default_time import DEFAULT_TIME
 from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
@@ -58,8 +58,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             "--at",
             metavar="TIME",
             type=options.time_of_day,
-            default=AT,
-            help=f"time of day (default: {AT:%H:%M})",
+            default=DEFAULT_TIME,
+            help=f"time of day (default: {DEFAULT_TIME:%H:%M})",
         )
         asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
         asked.add_argument(
@@ -79,21 +79,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
     _user_argument(failed)
     options.out(failed)
-    options.telling(failed)
+    options.notification_options(failed)
 
 
-def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
-    """Do what was asked for. Raises ScheduleError or TellingError."""
-    language = closing.language_of(given)
+def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
+    """Do what was asked for. Raises ScheduleError or TargetError."""
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if given.what == "failed":
-        return _failed(given, screen)
-    place = UnitLocation.of_user(os.environ, root) if given.user else UnitLocation.system(root)
-    if given.what == "uninstall":
+    if args.what == "failed":
+        return _failed(args, screen)
+    place = UnitLocation.of_user(os.environ, root) if args.user else UnitLocation.system(root)
+    if args.what == "uninstall":
         schedule_screen.print_removed(screen, language, installation.uninstall(place))
         return 0
-    schedule = _schedule(given)
-    if given.what == "install":
+    schedule = _schedule(args)
+    if args.what == "install":
         schedule_screen.print_installed(
             screen, language, installation.install(schedule, place), place, schedule
         )
@@ -102,15 +102,15 @@ def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
     return 0
 
 
-def _failed(given: argparse.Namespace, screen: Terminal) -> int:
+def _failed(args: argparse.Namespace, screen: Terminal) -> int:
     """Say how the night ended, and tell whom the run itself did not tell: 3
     where that did not work.
     """
     settings, wrong = targets.usable(
-        given.textfile, given.on_fail, given.webhook, given.webhook_secret_file
+        args.textfile, args.on_fail, args.webhook, args.webhook_secret_file
     )
-    left = failure_note.find(given.out, os.environ)
-    ended = failure_note.ending(os.environ, left, user=given.user)
+    left = failure_note.find(args.out, os.environ)
+    ended = failure_note.ending(os.environ, left, user=args.user)
     screen.say(ended.text)
     if ended.told:
         troubles = wrong
@@ -123,38 +123,38 @@ def _failed(given: argparse.Namespace, screen: Terminal) -> int:
     return 3 if troubles else 0
 
 
-def _schedule(given: argparse.Namespace) -> Schedule:
+def _schedule(args: argparse.Namespace) -> Schedule:
     """The schedule that was asked for; what its nightly run is given is looked at now, so that a
     mistake is found by day.
     """
-    if given.user and given.run_as is not None:
+    if args.user and args.run_as is not None:
         raise ScheduleError(
             "--run-as is for the units of the machine, --user for those of one user: give "
             "one of them"
         )
-    if lost := default_time.skipped_on(given.at, date.today()):
+    if lost := default_time.skipped_on(args.at, date.today()):
         raise ScheduleError(
-            f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd "
+            f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd "
             "would skip that night: give another time, "
-            f"such as {default_time.AT:%H:%M}"
+            f"such as {default_time.DEFAULT_TIME:%H:%M}"
         )
-    nightly = given.nightly
-    run_as = installation.known_user(given.run_as) if given.run_as is not None else None
+    nightly = args.nightly
+    run_as = installation.known_user(args.run_as) if args.run_as is not None else None
     if run_as is None:
         _look_at(nightly)
     else:
         program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
         with user_rights.acting_as(run_as) as asked:
-            if asked and (told := user_rights.refused(program, Path.cwd(), nightly.out)):
-                raise ScheduleError(f"--run-as {run_as}: that user {told}")
+            if asked and (reason := user_rights.missing_right(program, Path.cwd(), nightly.out)):
+                raise ScheduleError(f"--run-as {run_as}: that user {reason}")
             _look_at(nightly)
     made = Schedule(
         program=_program(),
-        arguments=given.words,
-        telling=tuple(_told(nightly)),
+        arguments=args.words,
+        telling=tuple(_notification_arguments(nightly)),
         folder=Path.cwd(),
-        at=given.at,
-        user=given.user,
+        at=args.at,
+        user=args.user,
         run_as=run_as,
     )
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
@@ -172,7 +172,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
 def _look_at(nightly: argparse.Namespace) -> None:
     """Look at what a night is given, with the rights of whoever will run it.
 
-    Raises ScheduleError or TellingError.
+    Raises ScheduleError or TargetError.
     """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
@@ -197,7 +197,7 @@ def _look_at(nightly: argparse.Namespace) -> None:
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
 
 
-def _told(nightly: argparse.Namespace) -> Iterator[str]:
+def _notification_arguments(nightly: argparse.Namespace) -> Iterator[str]:
     """Those of its arguments that say whom to tell, and where it leaves word of whom it told."""
     for name in ("out", "textfile", "on_fail", "webhook", "webhook_secret_file"):
         value = getattr(nightly, name)

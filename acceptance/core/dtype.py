@@ -10,7 +10,7 @@ from collections.abc import Mapping
 # the format. NVIDIA's PTX ISA, target notes of `mma`: f16 from sm_70, integers from sm_75, bf16 and
 # tf32 from sm_80, e4m3 from sm_89. Before, libraries compute in another format and convert
 # (bfloat16 on a V100 runs at a tenth of float16's rate), which says nothing of the card.
-FIRST: Mapping[str, tuple[int, int]] = {
+FIRST_CAPABILITY: Mapping[str, tuple[int, int]] = {
     "f64": (0, 0),
     "f32": (0, 0),
     "tf32": (8, 0),
@@ -19,7 +19,7 @@ FIRST: Mapping[str, tuple[int, int]] = {
     "f8": (8, 9),
     "i8": (7, 5),
 }
-DTYPES = tuple(FIRST)
+DTYPES = tuple(FIRST_CAPABILITY)
 # The key of `[peak]` in a model sheet. A card whose tensor cores compute float64 multiplies
 # matrices with them.
 PEAKS: Mapping[str, tuple[str, ...]] = {
@@ -41,7 +41,9 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
     major, dot, minor = compute_capability.partition(".")
     if not (major.isdecimal() and dot and minor.isdecimal()):
         raise ValueError(f"{compute_capability!r} is no compute capability such as '8.9'")
-    return tuple(dtype for dtype, first in FIRST.items() if first <= (int(major), int(minor)))
+    return tuple(
+        dtype for dtype, first in FIRST_CAPABILITY.items() if first <= (int(major), int(minor))
+    )
 
 
 def gemm_names(dtype: str) -> tuple[str, str]:

@@ -29,5 +29,6 @@ class Finding(msgspec.Struct, frozen=True):
     quote: str | None = None
     note: str | None = None
     event: str | None = None
-    # an error only because the value is missing: a better reason replaces it
-    unmeasured: bool = False
+    unmeasured: bool = (
+        False  # an error only because the value is missing: a better reason replaces it
+    )

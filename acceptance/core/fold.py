@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from acceptance.core import duration, foreign_process, repeat, whole_run
 from acceptance.core.finding import Finding
-from acceptance.core.incident import findings_of, without_duplicates
+from acceptance.core.incident import event_findings, without_duplicates
 from acceptance.core.judgement import covers, judge_due
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
+    Body,
     CheckEnded,
     CheckStarted,
     Entry,
@@ -26,8 +27,8 @@ from acceptance.core.record import (
     RunStarted,
     Skipped,
 )
-from acceptance.core.spans import CheckSpans, load_progress, notes
-from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, Word, worst
+from acceptance.core.spans import CheckSpans, load_progress, run_notes
+from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, VerdictWord, worst
 from acceptance.core.waiver import Waiver
 from acceptance.history import changes
 
@@ -68,11 +69,16 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
     ids = {check.id for check in plan.checks}
+    # Sorted once: a machine of many GPUs measures thousands of values, and each check would look
+    # through them all.
+    told: dict[str | None, list[Body]] = {}
+    for entry in first:
+        told.setdefault(getattr(entry.body, "check", None), []).append(entry.body)
     checks = tuple(
         _check(
             check,
             plan,
-            first,
+            told.get(check.id, []),
             second,
             events.get(check.id, []),
             foreign_process.findings(check, uses, spans),
@@ -83,7 +89,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     homeless = [event for name, found in events.items() if name not in ids for event in found]
     findings = [
         *whole_run.findings(plan, bodies, stopped is not None),
-        *findings_of(homeless, "run"),
+        *event_findings(homeless, "run"),
     ]
     changed = (
         changes.compare_with_baseline(plan.birth, entries)
@@ -98,7 +104,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         return _skipped(
             start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries))
         )
-    word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+    word: VerdictWord = (
+        "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+    )
     return Verdict(
         verdict=word,
         scope=plan.scope,
@@ -110,7 +118,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         stale_waivers=tuple(
             f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)
         ),
-        notes=(*notes(entries, spans), *foreign_process.notes(entries, uses)),
+        notes=(*run_notes(entries, spans), *foreign_process.use_notes(entries, uses)),
         provenance=start.provenance,
         changed=changed.notes,
     )
@@ -163,16 +171,22 @@ def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
     )
 
 
+def _by_figure(measured: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
+    found: dict[tuple[str, str], list[Measured]] = {}
+    for body in measured:
+        found.setdefault((body.measurement, body.component), []).append(body)
+    return found
+
+
 def _check(
     check: PlannedCheck,
     plan: Plan,
-    entries: Sequence[Entry],
+    own: Sequence[Body],
     second: Sequence[Entry],
     events: list[Event],
     shared: Sequence[Finding],
     why: str | None,
 ) -> CheckResult:
-    own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
     began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
@@ -182,8 +196,11 @@ def _check(
         for entry in second
         if isinstance(entry.body, Measured) and entry.body.check == check.id
     ]
+    one, two = _by_figure(measured), _by_figure(again)
     judged = tuple(
-        judge_due(due, check.id, measured, skips, plan.waivers, again) for due in check.due
+        judge_due(due, check.id, one.get(name, ()), skips, plan.waivers, two.get(name, ()))
+        for due in check.due
+        for name in [(due.measurement, due.component)]
     )
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}
@@ -208,16 +225,16 @@ def _check(
         findings.append(Finding("error", check.id, text))
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
-        told = any(
+        is_reported = any(
             finding.kind == body.outcome
             and (finding.text in body.message or body.message in finding.text)
             for finding in findings
         )
-        if body.outcome != "pass" and not waived and not told:
+        if body.outcome != "pass" and not waived and not is_reported:
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
     findings += repeat.repeat_findings(check.id, second, findings)
-    findings += [*findings_of(events, check.id, findings), *shared]
+    findings += [*event_findings(events, check.id, findings), *shared]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not

@@ -21,7 +21,7 @@ RATES = frozenset({"GB/s", "GFLOP/s", "TFLOP/s", "MT/s", "Mbit/s", "us", "ns", "
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class GpuUse:
     """Somebody's time on a GPU, in seconds since the boot of that number;
     infinite where nobody saw it end.
     """
@@ -33,20 +33,20 @@ class Use:
     until_s: float
 
 
-def uses(entries: Sequence[Entry]) -> tuple[Use, ...]:
+def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
     """Every use of a GPU by others, in the order in which they were told; what was told of its
     end goes with its beginning.
     """
-    found: dict[tuple[int, str, int | None, str | None, float], Use] = {}
+    found: dict[tuple[int, str, int | None, str | None, float], GpuUse] = {}
     for entry in entries:
         if isinstance(one := entry.body, ForeignProcess):
             name = (entry.boot, one.component, one.pid, one.command, one.since_s)
             until_s = inf if one.until_s is None else one.until_s
-            found[name] = Use(one.who, one.component, entry.boot, one.since_s, until_s)
+            found[name] = GpuUse(one.who, one.component, entry.boot, one.since_s, until_s)
     return tuple(found.values())
 
 
-def disturbed(check: PlannedCheck, gpu: str) -> bool:
+def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
     """Whether a check proves nothing of a GPU that somebody else used meanwhile: it keeps the
     GPU at work, or takes its rate or time.
     """
@@ -58,23 +58,23 @@ def disturbed(check: PlannedCheck, gpu: str) -> bool:
     )
 
 
-def findings(check: PlannedCheck, found: Sequence[Use], spans: CheckSpans) -> list[Finding]:
+def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> list[Finding]:
     """An error for each use of a GPU that falls into the time of a check that it disturbs."""
-    told: dict[str, Finding] = {}
+    by_text: dict[str, Finding] = {}
     for name, boot, begin_s, end_s in spans.spans:
-        for use in found if name == check.id else ():
+        for use in uses if name == check.id else ():
             meets = use.boot == boot and use.since_s <= end_s and use.until_s >= begin_s
-            if meets and disturbed(check, use.gpu):
+            if meets and is_disturbed(check, use.gpu):
                 text = (
                     f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end "
                     "it, "
                     "and run again"
                 )
-                told[text] = Finding("error", check.id, text, component=use.gpu)
-    return list(told.values())
+                by_text[text] = Finding("error", check.id, text, component=use.gpu)
+    return list(by_text.values())
 
 
-def _when(use: Use, begin_s: float, end_s: float) -> str:
+def _when(use: GpuUse, begin_s: float, end_s: float) -> str:
     since = (
         f"from second {use.since_s - begin_s:.0f}"
         if use.since_s > begin_s
@@ -90,15 +90,15 @@ def _when(use: Use, begin_s: float, end_s: float) -> str:
     )
 
 
-def notes(entries: Sequence[Entry], found: Sequence[Use]) -> tuple[str, ...]:
+def use_notes(entries: Sequence[Entry], uses: Sequence[GpuUse]) -> tuple[str, ...]:
     """Every use of a GPU by others, with its seconds of the run: for the
     reader, whichever check it disturbed.
     """
     began = {entry.boot: entry.boot_s for entry in reversed(entries)}
-    return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in found))
+    return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in uses))
 
 
-def _note(use: Use, began_s: float) -> str:
+def _note(use: GpuUse, began_s: float) -> str:
     until = "its end" if use.until_s == inf else f"second {use.until_s - began_s:.0f}"
     return (
         f"{use.gpu} was also used by {use.who} from second "

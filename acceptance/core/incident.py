@@ -56,7 +56,7 @@ def _counts(finding: Finding, event: Event) -> bool:
     return same and name.endswith("_miscompares") and f"_{event.code}_" in name
 
 
-def findings_of(
+def event_findings(
     events: Sequence[Event], check: str, judged: Sequence[Finding] = ()
 ) -> list[Finding]:
     """What events do to the outcome of a check (or of the run); `judged` is what its measurements

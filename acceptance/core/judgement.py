@@ -61,10 +61,10 @@ def judge_due(
     measured: Sequence[Measured],
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
-    again: Sequence[Measured] = (),
+    repeated: Sequence[Measured] = (),
 ) -> Judgement:
     """Judge one due measurement of a check by all that the check measured and skipped, at a second
-    look (`again`) too.
+    look (`repeated`) too.
 
     Limit and ceiling hold for every value. What the measurement was on the nights before is held
     against the worst of the first look, and of the second.
@@ -83,7 +83,7 @@ def judge_due(
         check,
         [
             body
-            for body in again
+            for body in repeated
             if (body.measurement, body.component) == (due.measurement, due.component)
         ],
         findings,
@@ -138,13 +138,13 @@ def _finite(
                 )
             )
         elif body.value is None or not math.isfinite(body.value):
-            told = f": {body.note}" if body.note else ""
+            text = f": {body.note}" if body.note else ""
             findings.append(
                 _finding(
                     "error",
                     check,
                     due,
-                    f"{due.measurement} on {due.component} is no finite number{told}",
+                    f"{due.measurement} on {due.component} is no finite number{text}",
                 )
             )
         else:
@@ -173,16 +173,16 @@ def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
     if due.ceiling is None or due.ceiling.grade(value) != "fail":
         return None
     assert due.ceiling.high is not None
-    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.ceiling)}"
+    measured = f"{due.measurement} on {due.component}: measured {_with_unit(value, due.ceiling)}"
     possible = quantity(due.ceiling.high, due.unit)
-    told = (
+    text = (
         f"{measured}, and no more than {possible} is possible: it proves nothing, measure it "
         "again with another tool"
     )
-    return _finding("error", check, due, f"{told}; basis: {due.ceiling.basis}")
+    return _finding("error", check, due, f"{text}; basis: {due.ceiling.basis}")
 
 
-def _shown(value: float, limit: Limit) -> str:
+def _with_unit(value: float, limit: Limit) -> str:
     """A value with its unit, in full where it would look within the limit when rounded."""
     shown = quantity(value, limit.unit)
     return (
@@ -204,7 +204,7 @@ def _against_limit(
     about, note = (f" ({note})", None) if brief else ("", note or None)
     measured = (
         f"{due.measurement} on {due.component}: measured "
-        f"{_shown(value, due.limit)}{about}, "
+        f"{_with_unit(value, due.limit)}{about}, "
         f"limit {due.limit}"
     )
     text = f"{measured}; basis: {due.limit.basis}"
@@ -224,8 +224,8 @@ def _against_limit(
         bound = quantity(waiver.worst, due.unit)
         below = due.limit.low is not None and value < due.limit.low
         if value >= waiver.worst if below else value <= waiver.worst:
-            told = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
-            return _finding("waived", check, due, told, note=note)
+            words = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
+            return _finding("waived", check, due, words, note=note)
         exceeded = f"; worse than the waiver accepts ({bound})"
     return _finding("fail", check, due, f"{text}{exceeded}", note=note)
 

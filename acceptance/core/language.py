@@ -23,8 +23,8 @@ class Language:
         """The sentence in this language, or as it stands where there is none; `{name}` in it is
         the value of that name.
         """
-        told = self.words.get(text, text)
-        return told.format(**values) if values else told
+        words = self.words.get(text, text)
+        return words.format(**values) if values else words
 
 
 ENGLISH = Language("en")

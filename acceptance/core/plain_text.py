@@ -80,13 +80,16 @@ def lines(text: str) -> tuple[str, ...]:
 
 
 def _tidied(raw: Sequence[str]) -> tuple[str, ...]:
-    found = [_ANSI.sub("", line).rstrip() for line in raw]
+    found = [(_ANSI.sub("", line) if "\x1b" in line else line).rstrip() for line in raw]
     inked = [line for line in found if line]
     if inked and all(line.lstrip().startswith(">") for line in inked):
         found = [line.lstrip()[1:] for line in found]
         inked = [line for line in found if line.strip()]
     indent = min((len(line) - len(line.lstrip()) for line in inked), default=0)
-    return tuple(_BOLD.sub(r"\1\2", line[indent:]).rstrip() for line in found)
+    return tuple(
+        (_BOLD.sub(r"\1\2", line[indent:]) if line.endswith("**") else line[indent:]).rstrip()
+        for line in found
+    )
 
 
 def first_line(text: str) -> str:

@@ -20,17 +20,16 @@ from typing import IO
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # The largest file of each kind, in bytes, each far above what was ever seen.
 MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
-# verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
-SMALL_RECORD = 16 * MIB
-SEGMENT = (
-    # records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut
-    # off far below
-    GIB
-)
-TELEMETRY = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
+SMALL_RECORD = (
+    16 * MIB
+)  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
+# records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off
+# far below
+SEGMENT_BYTES = GIB
+TELEMETRY_BYTES = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
 LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
 RECORDING = 256 * MIB  # what a tool printed, or a kernel log
-LOG = 64 * MIB  # what a program of ours printed last
+LOG_BYTES = 64 * MIB  # what a program of ours printed last
 
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -47,7 +46,7 @@ class NotRegular(OSError):
     """
 
 
-def _refused(path: Path, why: str) -> NotRegular:
+def _not_regular(path: Path, why: str) -> NotRegular:
     return NotRegular(errno.EINVAL, why, str(path))
 
 
@@ -59,16 +58,16 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def _check(path: Path, found: os.stat_result, most: int) -> None:
+def _check(path: Path, status: os.stat_result, most: int) -> None:
     for is_kind, name in _KINDS:
-        if is_kind(found.st_mode):
-            raise _refused(path, f"it is {name}, not a file")
-    if found.st_size > most:
-        raise _too_large(path, size(found.st_size), most)
+        if is_kind(status.st_mode):
+            raise _not_regular(path, f"it is {name}, not a file")
+    if status.st_size > most:
+        raise _too_large(path, size(status.st_size), most)
 
 
 def _too_large(path: Path, held: str, most: int) -> NotRegular:
-    return _refused(path, f"it holds {held}, and at most {size(most)} are read")
+    return _not_regular(path, f"it holds {held}, and at most {size(most)} are read")
 
 
 def _descriptor(path: Path, most: int) -> int:
@@ -114,7 +113,7 @@ def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """
     while line := file.readline(LINE + 1):
         if len(line) > LINE:
-            raise _refused(path, f"it holds a line of more than {size(LINE)}")
+            raise _not_regular(path, f"it holds a line of more than {size(LINE)}")
         yield line
 
 

@@ -52,8 +52,8 @@ def repeat_findings(
     elif began and not ended:
         yield Finding("error", check, "the second look did not finish")
     for body in ended:
-        told = any(one.kind == body.outcome and one.text in body.message for one in known)
-        if body.outcome in ("fail", "error") and not told:
+        is_known = any(one.kind == body.outcome and one.text in body.message for one in known)
+        if body.outcome in ("fail", "error") and not is_known:
             yield Finding(
                 body.outcome,
                 check,

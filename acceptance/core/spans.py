@@ -42,7 +42,7 @@ def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | Non
     }
 
 
-def notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
+def run_notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
     """What is worth telling and decides nothing; of what the loads of a check
     proved the last word alone.
     """

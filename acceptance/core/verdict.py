@@ -13,7 +13,7 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Scope
 from acceptance.core.record import Event, Outcome, Postponed
 
-Word = Literal["PASS", "FAIL", "UNJUDGED"]
+VerdictWord = Literal["PASS", "FAIL", "UNJUDGED"]
 ExitCode = Literal[0, 1, 3]
 _RANK: dict[Outcome, int] = {"pass": 0, "skip": 1, "error": 2, "fail": 3}
 
@@ -46,7 +46,7 @@ class CheckResult(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a run, with every reason for it."""
 
-    verdict: Word
+    verdict: VerdictWord
     scope: Scope
     run_id: str
     profile: str
@@ -56,8 +56,9 @@ class Verdict(msgspec.Struct, frozen=True):
     stale_waivers: tuple[str, ...]
     notes: tuple[str, ...]
     provenance: dict[str, str]
-    # nothing was run, or it was given up, because the machine is in use
-    postponed: Postponed | None = None
+    postponed: Postponed | None = (
+        None  # nothing was run, or it was given up, because the machine is in use
+    )
     changed: tuple[str, ...] = ()  # what is not as the baseline has it, and decides nothing
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
@@ -91,5 +92,5 @@ class Verdict(msgspec.Struct, frozen=True):
 
     def exit_code(self) -> ExitCode:
         """0 PASS, 1 FAIL, 3 UNJUDGED."""
-        codes: dict[Word, ExitCode] = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
+        codes: dict[VerdictWord, ExitCode] = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
         return codes[self.verdict]

@@ -23,23 +23,23 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
     """An error for each; `stopped` says that somebody or a gate ended the run
     before its plan was done.
     """
-    told = list(plan.gaps)
+    texts = list(plan.gaps)
     if not any(check.due for check in plan.checks):
-        told.append("the plan holds no measurement, so nothing can pass")
+        texts.append("the plan holds no measurement, so nothing can pass")
     for session in (*SESSIONS, REPEAT_SESSION):
-        told += _session_troubles(plan, session, bodies, stopped)
-    told += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
+        texts += _session_troubles(plan, session, bodies, stopped)
+    texts += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
     if any(isinstance(body, Postponed) for body in bodies) and not was_abandoned(bodies):
-        told.append("it was put off because the machine was in use, and yet something was run")
+        texts.append("it was put off because the machine was in use, and yet something was run")
     named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
     ids = {check.id for check in plan.checks}
-    told += [f"{name} was run but is not in the plan" for name in named if name not in ids]
+    texts += [f"{name} was run but is not in the plan" for name in named if name not in ids]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
     if len(ends) != 1 or not ends[0].complete:
         why = "; ".join(end.detail for end in ends if not end.complete)
-        told.append(f"the run did not come to its end{f': {why}' if why else ''}")
-    told += [body.detail for body in bodies if isinstance(body, RunClosed)]
-    return [Finding("error", "run", text) for text in told]
+        texts.append(f"the run did not come to its end{f': {why}' if why else ''}")
+    texts += [body.detail for body in bodies if isinstance(body, RunClosed)]
+    return [Finding("error", "run", text) for text in texts]
 
 
 def _session_troubles(
@@ -72,8 +72,8 @@ def postponement(bodies: Sequence[Body]) -> Postponed | None:
     """Why the run was put off or given up because somebody else was using the machine; None
     where the journal does not say that once.
     """
-    told = [body for body in bodies if isinstance(body, Postponed)]
-    return told[0] if len(told) == 1 else None
+    postponements = [body for body in bodies if isinstance(body, Postponed)]
+    return postponements[0] if len(postponements) == 1 else None
 
 
 def has_run(bodies: Sequence[Body]) -> bool:
@@ -92,10 +92,10 @@ def was_abandoned(bodies: Sequence[Body]) -> bool:
     kinds = [
         type(body) for body in bodies if isinstance(body, ForeignProcess | Postponed | RunEnded)
     ]
-    told = [kind for kind in kinds if kind is not ForeignProcess]
+    others = [kind for kind in kinds if kind is not ForeignProcess]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
     seen = ForeignProcess in kinds
-    return seen and has_run(bodies) and told == [Postponed, RunEnded] and not ends[0].complete
+    return seen and has_run(bodies) and others == [Postponed, RunEnded] and not ends[0].complete
 
 
 def postponement_finding(night: Postponed, after_s: float | None = None) -> Finding:
@@ -106,16 +106,16 @@ def postponement_finding(night: Postponed, after_s: float | None = None) -> Find
     reasons = "; ".join(night.reasons) or "without a reason"
     if night.in_a_row < night.most:
         count = f"{night.in_a_row} in a row, {night.most} are a failure"
-        told = (
+        text = (
             "so nothing was run"
             if after_s is None
             else f"so the night was given up after {after_s:.0f} s"
         )
         return Finding(
-            "skip", "run", f"the machine is in use, {told} ({count}): {reasons}", event="postponed"
+            "skip", "run", f"the machine is in use, {text} ({count}): {reasons}", event="postponed"
         )
-    told = (
+    text = (
         f"skipped {night.in_a_row} times in a row, because the machine was in use each time "
         f"(limit: {night.most - 1})"
     )
-    return Finding("fail", "run", f"{told}; now: {reasons}", event="postponed")
+    return Finding("fail", "run", f"{text}; now: {reasons}", event="postponed")

@@ -33,7 +33,9 @@ class Agreement:
     troubles: tuple[str, ...] = ()
 
 
-def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]) -> Agreement:
+def compare(
+    digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]
+) -> Agreement:
     """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings`
     are the GPUs by model.
 
@@ -44,7 +46,7 @@ def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[
     differing: dict[str, dict[ProductKey, str]] = {}
     troubles: list[str] = []
     for model, names in siblings.items():
-        group = {name: made[name] for name in names if name in made}
+        group = {name: digests[name] for name in names if name in digests}
         if len(group) < 2:
             continue
         if trouble := _unlike(model, group):
@@ -52,8 +54,8 @@ def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[
             continue
         differing |= {name: {} for name in group}
         for key in next(iter(group.values())).rows:
-            for name, told in _outliers(key, group).items():
-                differing[name][key] = told
+            for name, text in _outliers(key, group).items():
+                differing[name][key] = text
     return Agreement(differing, tuple(troubles))
 
 
@@ -61,20 +63,20 @@ def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
     """Why these GPUs did not do the same work, or None."""
     libraries = {one.library for one in group.values()}
     if len(libraries) > 1:
-        told = ", ".join(f"{name} {one.library}" for name, one in group.items())
+        text = ", ".join(f"{name} {one.library}" for name, one in group.items())
         return (
             f"equal GPUs ({model}) ran with different libraries, so their results cannot be "
-            f"compared: {told}"
+            f"compared: {text}"
         )
     every = set().union(*(one.rows for one in group.values()))
     if any(set(one.rows) != every for one in group.values()):
-        told = "; ".join(
+        text = "; ".join(
             f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}"
             for name, one in group.items()
         )
         return (
             f"equal GPUs ({model}) did not make the same products, so their results cannot be "
-            f"compared: {told}"
+            f"compared: {text}"
         )
     return None
 

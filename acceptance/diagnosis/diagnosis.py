@@ -112,8 +112,8 @@ def diagnose(
             return Diagnosis("unknown", f"{of} cannot be judged by its looks: {unclear}")
     known = list(zip_longest(wrong, heat[: len(wrong)]))
     look = _signature(known, right)
-    told = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
-    return Diagnosis(look.kind, " ".join(told.split()))
+    text = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
+    return Diagnosis(look.kind, " ".join(text.split()))
 
 
 def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
@@ -147,21 +147,21 @@ def _signature(
     if references:
         return _references(references)
     if again:
-        return _again(again, [one for one, _ in rings])
+        return _unrepeatable(again, [one for one, _ in rings])
     if rings:
         return ring_pattern.product_signature(rings, right)
     return vram_signature(memory) if memory else _copies(copies)
 
 
-def _inputs(found: Sequence[ChangedInputs]) -> Signature:
-    names = " and ".join(dict.fromkeys(one.operand for one in found))
-    first = found[0]
+def _inputs(wrong: Sequence[ChangedInputs]) -> Signature:
+    names = " and ".join(dict.fromkeys(one.operand for one in wrong))
+    first = wrong[0]
     evidence = f"operand {names}, digest {first.expected} at the start and {first.got} now"
     return Signature("inputs", "The inputs themselves changed", evidence, ChangedInputs)
 
 
-def _references(found: Sequence[WrongReference]) -> Signature:
-    first = found[0]
+def _references(wrong: Sequence[WrongReference]) -> Signature:
+    first = wrong[0]
     odd = [
         f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one
     ]
@@ -172,17 +172,17 @@ def _references(found: Sequence[WrongReference]) -> Signature:
     evidence = ", ".join(parts)
     return Signature(
         "repeatable",
-        f"The first product is wrong already ({len(found)} of its checks)",
+        f"The first product is wrong already ({len(wrong)} of its checks)",
         evidence,
         WrongReference,
     )
 
 
-def _again(found: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
-    first = found[0]
+def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
+    first = wrong[0]
     evidence = (
         f"{first.shape} gave digest {first.expected} first and {first.got} later, "
-        f"{len(found)} "
+        f"{len(wrong)} "
         "times"
     )
     if rings:
@@ -195,20 +195,20 @@ def _again(found: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signa
     )
 
 
-def _copies(found: Sequence[WrongCopy]) -> Signature:
+def _copies(wrong: Sequence[WrongCopy]) -> Signature:
     ways = ", ".join(
         f"{one} on {where}"
-        for one, where in dict.fromkeys((one.check, one.component) for one in found)
+        for one, where in dict.fromkeys((one.check, one.component) for one in wrong)
     )
-    first = found[0]
-    told = f"{sum(one.words for one in found)} words"
-    copies = f"copies: {len(found)} ({ways})" + (f", first {first.first}" if first.first else "")
-    if all(one.words and one.words == one.unwritten for one in found):
-        told = f"{told} still hold what lay there before"
-        return Signature("lost copies", "The copy never arrived", f"{told}, {copies}", WrongCopy)
-    lost = sum(one.unwritten or 0 for one in found)
-    told += f", {lost} of which still hold what lay there before" if lost else ""
-    return Signature("copies", "Data changed while it was copied", f"{told}, {copies}", WrongCopy)
+    first = wrong[0]
+    text = f"{sum(one.words for one in wrong)} words"
+    copies = f"copies: {len(wrong)} ({ways})" + (f", first {first.first}" if first.first else "")
+    if all(one.words and one.words == one.unwritten for one in wrong):
+        text = f"{text} still hold what lay there before"
+        return Signature("lost copies", "The copy never arrived", f"{text}, {copies}", WrongCopy)
+    lost = sum(one.unwritten or 0 for one in wrong)
+    text += f", {lost} of which still hold what lay there before" if lost else ""
+    return Signature("copies", "Data changed while it was copied", f"{text}, {copies}", WrongCopy)
 
 
 def _others(wrong: Sequence[Miscompare], of: type) -> str:
@@ -223,5 +223,5 @@ def _others(wrong: Sequence[Miscompare], of: type) -> str:
         WrongMemory: "passes over the memory",
     }
     counts = {kind: sum(isinstance(one, kind) for one in wrong) for kind in words if kind is not of}
-    told = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]
-    return f"; beside it {', '.join(told)}" if told else ""
+    parts = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]
+    return f"; beside it {', '.join(parts)}" if parts else ""

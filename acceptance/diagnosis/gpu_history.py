@@ -23,7 +23,7 @@ BUSY = 0.9
 SETTLE_S = 2.0
 # Use is the driver's own average over up to a second: that long it may tell of full use that is
 # over, and of a link that is down again.
-EBB_S = 1.0
+FALL_S = 1.0
 # Samples that are further apart than this say nothing of the time between them.
 GAP_S = 5.0
 # A reading that was there is silent when the last samples of all lack it for so long: taken five
@@ -39,7 +39,7 @@ EDGE_S = 1.5
 LONE_S, MOST_LONE = 0.2, 3
 # What helps where something is not known.
 DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
-LOAD = "run a profile with a burn, or a longer one (BURN=120)"
+BURN_ADVICE = "run a profile with a burn, or a longer one (BURN=120)"
 # What a flag that was seen counts for at least: it was up for a moment, even in the last sample of
 # all.
 MOMENT_S = 0.001
@@ -106,7 +106,7 @@ class OutOfRange:
             "can mean"
         )
 
-    def joined(self, value: float) -> OutOfRange:
+    def plus(self, value: float) -> OutOfRange:
         """With one sample more."""
         return OutOfRange(
             self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high
@@ -161,22 +161,22 @@ class GpuHistory:
             if name in point.values:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
-                told = (
+                text = (
                     f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others "
                     "were sampled"
                 )
-                raise ValueError(f"{told}: {DMESG_ADVICE}")
+                raise ValueError(f"{text}: {DMESG_ADVICE}")
         silent_s, most_s = (
             self.points[-1].boot_s - seen,
             SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S,
         )
         if self.to_the_end and silent_s > most_s:
-            told = (
+            text = (
                 f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did "
                 "not "
                 "tell it any more"
             )
-            raise ValueError(f"{told}: {DMESG_ADVICE}")
+            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return found
 
     def vanished(self) -> dict[str, str]:
@@ -191,7 +191,7 @@ class GpuHistory:
                 found[name] = str(error)
         return found
 
-    def known(self, name: str) -> tuple[HistoryPoint, ...]:
+    def points_with(self, name: str) -> tuple[HistoryPoint, ...]:
         """The points that have a reading."""
         return tuple(self._points(name))
 
@@ -220,8 +220,8 @@ class GpuHistory:
             raise ValueError(f"{name} of {self.gpu} has one sample: growth needs two")
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
-            told = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
-            raise ValueError(f"{told}: {DMESG_ADVICE}")
+            text = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
+            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -260,7 +260,7 @@ class GpuHistory:
                 and _near(point.boot_s, point.boot_s, edges)
             ):
                 lone.append(point.boot_s)
-        by_sample = self.seconds(flag) - sum(self._stood(found, moment) for moment in lone)
+        by_sample = self.seconds(flag) - sum(self._duration_s(found, moment) for moment in lone)
         by_driver = 0.0
         ticks: list[tuple[float, float]] = []
         if counter is not None and self.offers(counter):
@@ -277,7 +277,7 @@ class GpuHistory:
         return ThrottleTime(max(by_sample, by_driver, 0.0), tuple(sorted((*lone, *alike))))
 
     @staticmethod
-    def _stood(points: Sequence[HistoryPoint], moment_s: float) -> float:
+    def _duration_s(points: Sequence[HistoryPoint], moment_s: float) -> float:
         """The seconds for which the sample of a moment counts, as `seconds` has them."""
         for point, following in pairwise(points):
             if point.boot_s == moment_s:
@@ -286,10 +286,10 @@ class GpuHistory:
 
     def _edges(self) -> list[float]:
         """When a load began or ended on it, in seconds since boot, as far as its use tells."""
-        told = [point for point in self.points if "utilisation" in point.values]
+        points = [point for point in self.points if "utilisation" in point.values]
         return [
             moment
-            for before, after in pairwise(told)
+            for before, after in pairwise(points)
             if (before.least("utilisation") >= IN_USE) != (after.least("utilisation") >= IN_USE)
             for moment in (before.boot_s, after.boot_s)
         ]
@@ -303,7 +303,7 @@ class GpuHistory:
         )
 
     def under_load(self, name: str) -> float:
-        """The smallest value while the GPU was in full use for SETTLE_S already, and for EBB_S
+        """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S
         still.
 
         Raises ValueError where it never was: then nothing is known of the reading under load.
@@ -311,12 +311,14 @@ class GpuHistory:
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
-            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {LOAD}")
+            raise ValueError(
+                f"{self.gpu} was never in full use while {name} was sampled: {BURN_ADVICE}"
+            )
         return min(values)
 
     def _in_full_use(self) -> Iterator[HistoryPoint]:
         for stretch in self._stretches():
-            since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - EBB_S
+            since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - FALL_S
             yield from (
                 point for point in stretch if since <= point.began_s and point.boot_s <= until
             )
@@ -404,7 +406,10 @@ class Collector:
         """The readings of a sample that lie outside their range; each is written down."""
         ranges = self._ranges.get(gpu, sensor_range.RANGES)
         found = []
+        single = sample.low is None and sample.high is None
         for name, value in sample.values.items():
+            if name not in ranges or (single and ranges[name][0] <= value <= ranges[name][1]):
+                continue  # nearly all: samples are the bulk of a journal
             extremes = (
                 value,
                 *(
@@ -422,7 +427,7 @@ class Collector:
                 found.append(name)
                 known = self._outside.setdefault(gpu, {})
                 before = known.get(name, OutOfRange(0, wrong[0], wrong[0], *ranges[name]))
-                known[name] = before.joined(wrong[-1])
+                known[name] = before.plus(wrong[-1])
         return found
 
     def histories(self) -> dict[str, GpuHistory]:

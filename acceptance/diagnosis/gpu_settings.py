@@ -29,9 +29,10 @@ _HELD = {
     ),
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
-LEAST = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
-# a GPU that was in use for so long without the reason was not held by it from the start
-FREE_S = 2.0
+MIN_POINTS = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
+FREE_S = (
+    2.0  # a GPU that was in use for so long without the reason was not held by it from the start
+)
 PERIOD_S = 0.2  # what one sample stands for
 
 
@@ -42,7 +43,7 @@ def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[str, ...]:
     return tuple(_changes(history, spans))
 
 
-def notes(history: GpuHistory) -> tuple[str, ...]:
+def clock_notes(history: GpuHistory) -> tuple[str, ...]:
     """What held the clocks from the start, a sentence each."""
     return tuple(
         f"{history.gpu}: {words}, from the start"
@@ -81,13 +82,13 @@ def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
-    """The first point from which a reason held the clocks of the GPU in use for LEAST points;
-    None where none did.
+    """The first point from which a reason held the clocks of the GPU in use for MIN_POINTS
+    points; None where none did.
     """
     held: list[HistoryPoint] = []
-    for point in _used(history, flag):
+    for point in _points_in_use(history, flag):
         held = [*held, point] if point.most(flag) > 0.0 else []
-        if len(held) >= LEAST or (held and held[-1].span_s):
+        if len(held) >= MIN_POINTS or (held and held[-1].span_s):
             return held[0]
     return None
 
@@ -99,14 +100,14 @@ def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
     A card whose application clock is below its highest clock is held by it in every light load, and
     that is how it was sold.
     """
-    told = history.offers(_APPLICATION) and history.offers(_CLOCK)
-    if told and history.maximum(_APPLICATION) < history.maximum(_CLOCK):
+    offered = history.offers(_APPLICATION) and history.offers(_CLOCK)
+    if offered and history.maximum(_APPLICATION) < history.maximum(_CLOCK):
         return True
     before = [point for point in history.points if point.boot_s < since.began_s and _in_use(point)]
     return sum(max(point.span_s, PERIOD_S) for point in before) < FREE_S
 
 
-def _used(history: GpuHistory, flag: str) -> list[HistoryPoint]:
+def _points_in_use(history: GpuHistory, flag: str) -> list[HistoryPoint]:
     """The points in which a GPU was in use; all of them where its driver does not tell its use."""
     return [point for point in history.points if flag in point.values and _in_use(point)]
 

@@ -27,16 +27,12 @@ ENERGY_STEP_S = 1.0  # energy counters go on in steps of up to a tenth of a seco
 # 0.02 on H200, and the sampled power is an average of up to a second (nvml.h), which shifts its
 # beginning and its end.
 AGREE_SHARE, AGREE_J = 0.15, 50.0
-STILL_S = (
-    # a power that is the very same for so long under load is not being measured: on H200 it never
-    # was for 0.5 s
-    10.0
-)
-IDLE_POWER_SHARE = (
-    # no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a
-    # context 0.18
-    0.2
-)
+# a power that is the very same for so long under load is not being measured: on H200 it never was
+# for 0.5 s
+STILL_S = 10.0
+# no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a
+# context 0.18
+IDLE_POWER_SHARE = 0.2
 # Idle: RTX 4090 0.07, RTX 3090 Ti 0.10, A100 0.15, H200 0.17. A hardware brake divides the clock by
 # two or by four (nvml.h).
 IDLE_CLOCK_SHARE = 0.2
@@ -66,7 +62,7 @@ class Work:
 
 def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     """The work of a GPU between two moments, in seconds since boot."""
-    points = _within(history.points, begin_s, end_s)
+    points = _points_between(history.points, begin_s, end_s)
     limit_w = _limit_w(history)
     use_s = _use_s(points)
     power_s = energy_s = None
@@ -86,10 +82,10 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
 def _power_words(
     points: Sequence[HistoryPoint], power_s: float | None, limit_w: float | None
 ) -> str:
-    told = [point for point in points if "power_w" in point.values]
-    if not told:
+    measured = [point for point in points if "power_w" in point.values]
+    if not measured:
         return "its power is not told"
-    most = max(point.most("power_w") for point in told)
+    most = max(point.most("power_w") for point in measured)
     if power_s is None or limit_w is None:
         return f"at most {most:.0f} W (its limit is not told)"
     return f"above {POWER_SHARE * limit_w:.0f} W for {power_s:.1f} s (at most {most:.0f} W)"
@@ -120,9 +116,11 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
     """
     for begin_s, end_s in spans:
         points = [
-            point for point in _within(history.points, begin_s, end_s) if "power_w" in point.values
+            point
+            for point in _points_between(history.points, begin_s, end_s)
+            if "power_w" in point.values
         ]
-        trouble = _still(points) or _idling(history, points) or _disagreement(points)
+        trouble = _power_stuck(points) or _idling(history, points) or _disagreement(points)
         if trouble:
             return f"the power of {history.gpu} was not measured: {trouble}"
     return None
@@ -139,7 +137,7 @@ def idle_clock(
     """
     points = [
         point
-        for point in _within(history.points, *span)
+        for point in _points_between(history.points, *span)
         if point.busy() and "sm_clock_mhz" in point.values
     ]
     if not points or highest_mhz is None:
@@ -147,11 +145,11 @@ def idle_clock(
     most = max(point.most("sm_clock_mhz") for point in points)
     if most >= IDLE_CLOCK_SHARE * highest_mhz:
         return None
-    told = f"at most {most:.0f} MHz of {highest_mhz:.0f} MHz in full use"
-    return f"the clock of {history.gpu} was not measured: {told}, which is an idle card's"
+    text = f"at most {most:.0f} MHz of {highest_mhz:.0f} MHz in full use"
+    return f"the clock of {history.gpu} was not measured: {text}, which is an idle card's"
 
 
-def _still(points: Sequence[HistoryPoint]) -> str | None:
+def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
     """That the power did not change for STILL_S while the GPU was in use (or
     while nobody tells its use).
     """
@@ -187,21 +185,21 @@ def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
 
 def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     """That sampled power and energy counter disagree over a span of STILL_S or more."""
-    told = [point for point in points if "energy_j" in point.values]
-    if len(told) < 2 or told[-1].boot_s - told[0].boot_s < STILL_S:
+    measured = [point for point in points if "energy_j" in point.values]
+    if len(measured) < 2 or measured[-1].boot_s - measured[0].boot_s < STILL_S:
         return None
-    counted_j = told[-1].most("energy_j") - told[0].most("energy_j")
+    counted_j = measured[-1].most("energy_j") - measured[0].most("energy_j")
     sampled_j = sum(
         after.values["power_w"] * after.span_s
         if after.span_s
         else (before.values["power_w"] + after.values["power_w"])
         / 2
         * (after.boot_s - before.boot_s)
-        for before, after in pairwise(told)
+        for before, after in pairwise(measured)
     )
     if abs(sampled_j - counted_j) <= AGREE_SHARE * max(sampled_j, counted_j) + AGREE_J:
         return None
-    seconds = told[-1].boot_s - told[0].boot_s
+    seconds = measured[-1].boot_s - measured[0].boot_s
     sampled, counted = sampled_j / seconds, counted_j / seconds
     return (
         f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter "
@@ -209,7 +207,9 @@ def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     )
 
 
-def _within(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
+def _points_between(
+    points: Sequence[HistoryPoint], begin_s: float, end_s: float
+) -> list[HistoryPoint]:
     return [point for point in points if begin_s <= point.began_s and point.boot_s <= end_s]
 
 
@@ -232,13 +232,13 @@ def _steps(points: Sequence[HistoryPoint]) -> Iterator[tuple[HistoryPoint, float
 
 
 def _use_s(points: Sequence[HistoryPoint]) -> float | None:
-    told = [point for point in points if "utilisation" in point.values]
-    if not told:
+    measured = [point for point in points if "utilisation" in point.values]
+    if not measured:
         return None
-    return sum(seconds * _used(point) for point, seconds in _steps(told))
+    return sum(seconds * _share_in_use(point) for point, seconds in _steps(measured))
 
 
-def _used(point: HistoryPoint) -> float:
+def _share_in_use(point: HistoryPoint) -> float:
     """The share of a point's time in which the GPU was in use; one whose driver
     calls it idle was not.
     """
@@ -250,19 +250,19 @@ def _used(point: HistoryPoint) -> float:
 
 
 def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
-    told = [point for point in points if "power_w" in point.values]
-    if not told:
+    measured = [point for point in points if "power_w" in point.values]
+    if not measured:
         return None
-    return sum(seconds for point, seconds in _steps(told) if point.values["power_w"] >= least_w)
+    return sum(seconds for point, seconds in _steps(measured) if point.values["power_w"] >= least_w)
 
 
 def _energy_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
     """By the energy counter, over steps of ENERGY_STEP_S."""
-    told = [point for point in points if "energy_j" in point.values]
-    if len(told) < 2:
+    measured = [point for point in points if "energy_j" in point.values]
+    if len(measured) < 2:
         return None
-    found, since = 0.0, told[0]
-    for point in told[1:]:
+    found, since = 0.0, measured[0]
+    for point in measured[1:]:
         step_s = point.boot_s - since.boot_s
         if step_s >= ENERGY_STEP_S:
             if (point.most("energy_j") - since.most("energy_j")) / step_s >= least_w:

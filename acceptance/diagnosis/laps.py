@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acceptance.core.record import Table
-from acceptance.diagnosis.gpu_history import LOAD, GpuHistory
+from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory
 from acceptance.diagnosis.steady_state import WITHIN_C, SettleTime
-from acceptance.diagnosis.time_weight import mean, weighted_values, with_durations
+from acceptance.diagnosis.time_weight import weighted_mean, weighted_values, with_durations
 
 # Until then a turn's samples may tell of the format before it: the driver's power and use are
 # averages of up to a second.
 START_S = 1.0
-LEAST = 3  # samples that make a turn's mean, or one that stands for seconds
+MIN_SAMPLES = 3  # samples that make a turn's mean, or one that stands for seconds
 COLUMNS = ("lap", "format", "from s", "to s")
 ALL = "all formats"
 
@@ -41,7 +41,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class LapPair:
     """The mean of a reading in a turn, and in the turn of the same format in the last lap."""
 
     turn: Turn
@@ -61,7 +61,7 @@ class Laps:
     history: GpuHistory
     turns: tuple[Turn, ...]
 
-    def settled(self) -> SettleTime:
+    def settle_time(self) -> SettleTime:
         """From the beginning to the end of the last turn that was more than 2 degC warmer or cooler
         than the same format's in the last lap.
 
@@ -70,19 +70,19 @@ class Laps:
         is the whole burn, and the note says so.
         """
         pairs = self._pairs("temperature_c", self.turns[-1].lap - 1)
-        told = self._told()
+        text = self._summary()
         begin_s, latest = self.turns[0].from_s, pairs[-1]
         if abs(latest.then - latest.last) > WITHIN_C:
             moving = "still warming" if latest.last > latest.then else "still cooling"
-            return SettleTime(self.turns[-1].to_s - begin_s, f"{moving}: {told}")
+            return SettleTime(self.turns[-1].to_s - begin_s, f"{moving}: {text}")
         unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
-        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, told)
+        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, text)
 
-    def _told(self) -> str:
-        told = f"{self.final_temperature():.0f} degC in the last lap"
+    def _summary(self) -> str:
+        text = f"{self.final_temperature():.0f} degC in the last lap"
         if not self.history.offers("temperature_margin_c"):
-            return told
-        return f"{told}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
+            return text
+        return f"{text}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
 
     def clock_kept(self) -> tuple[float, str]:
         """The least, over the formats, of the mean clock in the last lap's turn over that in the
@@ -105,36 +105,36 @@ class Laps:
         return self._of_last_lap("temperature_c")
 
     def _of_last_lap(self, name: str) -> float:
-        (*_, last) = _whole(self.turns)
-        return mean(weighted_values(self.history, name, last.from_s, last.to_s))
+        (*_, last) = _whole_laps(self.turns)
+        return weighted_mean(weighted_values(self.history, name, last.from_s, last.to_s))
 
-    def _pairs(self, name: str, until_lap: float) -> list[Pair]:
+    def _pairs(self, name: str, until_lap: float) -> list[LapPair]:
         """The turns up to a lap, each beside the last lap's; of samples too far apart for that,
         whole laps, which hold the same formats.
         """
         last_lap = self.turns[-1].lap
-        for turns in (self.turns, _whole(self.turns)):
+        for turns in (self.turns, _whole_laps(self.turns)):
             means = self._means(name, turns)
             last = {turn.format: value for turn, value in means.items() if turn.lap == last_lap}
             pairs = [
-                Pair(turn, value, last[turn.format])
+                LapPair(turn, value, last[turn.format])
                 for turn, value in means.items()
                 if turn.lap <= until_lap and turn.format in last
             ]
             if pairs:
                 return pairs
-        told = (
+        text = (
             f"{name} of {self.history.gpu} was sampled too seldom in full use to hold one lap "
             "of "
             "the burn against another"
         )
-        raise ValueError(f"{told}: {LOAD}")
+        raise ValueError(f"{text}: {BURN_ADVICE}")
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
         """The mean of a reading in each turn, of samples in full use that are wholly its own;
         turns with too few of them are left out.
         """
-        samples = with_durations(self.history.known(name))
+        samples = with_durations(self.history.points_with(name))
         ends = [point.boot_s for point, _ in samples]
         found = {}
         for turn in turns:
@@ -144,8 +144,10 @@ class Laps:
                 for point, seconds in near
                 if point.began_s >= turn.since_s and point.busy()
             ]
-            if len(own) >= LEAST or any(point.span_s for point, _ in own):
-                found[turn] = mean([(point.values[name], seconds) for point, seconds in own])
+            if len(own) >= MIN_SAMPLES or any(point.span_s for point, _ in own):
+                found[turn] = weighted_mean(
+                    [(point.values[name], seconds) for point, seconds in own]
+                )
         return found
 
 
@@ -167,7 +169,7 @@ def turns(table: Table) -> tuple[Turn, ...] | None:
     return tuple(found)
 
 
-def _whole(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def _whole_laps(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Each lap as one turn of all formats."""
     laps: dict[float, Turn] = {}
     for turn in turns:

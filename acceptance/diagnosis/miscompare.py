@@ -17,7 +17,7 @@ class MiscompareError(ValueError):
 
 
 def value(fact: Mapping[str, Any], key: str) -> Any:
-    """What stands under a key. Raises Unclear, as all of these do, naming the key."""
+    """What stands under a key. Raises MiscompareError, as all of these do, naming the key."""
     if key not in fact:
         raise MiscompareError(f"it does not tell its {key}")
     return fact[key]
@@ -39,15 +39,15 @@ def bits_of(fact: Mapping[str, Any], key: str) -> int:
     return int(found, 16)
 
 
-def whole(found: object) -> bool:
+def is_whole_number(value: object) -> bool:
     """Whether this is a whole number, 0 or above, that fits 64 bits."""
-    return isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 1 << 64
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
 
 
 def count(fact: Mapping[str, Any], key: str) -> int:
     """A whole number, 0 or above."""
     found = value(fact, key)
-    if not whole(found):
+    if not is_whole_number(found):
         raise MiscompareError(f"its {key} is no whole number")
     assert isinstance(found, int)
     return found
@@ -78,7 +78,7 @@ _DESCRIPTION = ("stride", "span", "xor_or", "xor_and", "bits", "first")
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class WrongElement:
     """One wrong element or word: where it lies in the tested memory (bytes), and its bits as
     they were due, as they came, and their XOR.
     """
@@ -116,7 +116,7 @@ class WrongProduct:
     xor_or: int
     xor_and: int
     bits: Mapping[int, int]
-    first: tuple[Element, ...]
+    first: tuple[WrongElement, ...]
     columns: int | None
 
     @property
@@ -186,7 +186,7 @@ class WrongMemory:
     xor_or: int
     xor_and: int
     bits: Mapping[int, int]
-    first: tuple[Element, ...]
+    first: tuple[WrongElement, ...]
     address_bits: tuple[int, ...]
 
 
@@ -196,7 +196,7 @@ Miscompare = WrongProduct | ChangedInputs | LapMismatch | WrongReference | Wrong
 def read(fact: Mapping[str, Any]) -> Miscompare:
     """One wrong result.
 
-    Raises Unclear where it is of no known kind, or has not all that its kind must have.
+    Raises MiscompareError where it is of no known kind, or has not all that its kind must have.
     """
     check = text(fact, "check")
     if check == "ring":
@@ -235,7 +235,7 @@ def _place(fact: Mapping[str, Any]) -> str:
         place = f"word {count(first, 'word')}"
     else:
         index = listed_in(first, "index")
-        if not index or not all(map(whole, index)):
+        if not index or not all(map(is_whole_number, index)):
             raise MiscompareError("an entry of its first has an index that is not whole numbers")
         place = f"row {index[0]}" if len(index) == 1 else f"element {list(index)}"
     if "expected" not in first:
@@ -247,14 +247,14 @@ def _ring(fact: Mapping[str, Any]) -> WrongProduct:
     if not any(key in fact for key in _DESCRIPTION):
         unseen = {"stride": None, "span": [0, 0], "xor_or": "0", "xor_and": "0", "bits": {"0": 0}}
         fact = {**fact, **unseen}
-        first: tuple[Element, ...] = ()
+        first: tuple[WrongElement, ...] = ()
     else:
         first = _elements(fact)
     span = listed_in(fact, "span")
-    if len(span) != 2 or not all(whole(one) for one in span):
+    if len(span) != 2 or not all(is_whole_number(one) for one in span):
         raise MiscompareError("its span is not two element numbers")
     stride = value(fact, "stride")
-    if stride is not None and not (whole(stride) and stride > 0):
+    if stride is not None and not (is_whole_number(stride) and stride > 0):
         raise MiscompareError("its stride is no whole number above 0")
     xor_or = text(fact, "xor_or")
     of = count(fact, "of")
@@ -281,7 +281,7 @@ def _ring(fact: Mapping[str, Any]) -> WrongProduct:
 
 def _vram(fact: Mapping[str, Any]) -> WrongMemory:
     lines = listed_in(fact, "address_bits") if "address_bits" in fact else []
-    if not all(whole(one) for one in lines):
+    if not all(is_whole_number(one) for one in lines):
         raise MiscompareError("its address_bits are not whole numbers")
     return WrongMemory(
         pattern=text(fact, "pattern"),
@@ -310,16 +310,16 @@ def _columns(shape: str, of: int) -> int | None:
     return None
 
 
-def _elements(fact: Mapping[str, Any]) -> tuple[Element, ...]:
+def _elements(fact: Mapping[str, Any]) -> tuple[WrongElement, ...]:
     found = []
     for one in listed_in(fact, "first"):
         if not isinstance(one, Mapping):
             raise MiscompareError("an entry of its first is no object")
         index = one.get("index", [])
-        if not isinstance(index, list) or not all(whole(part) for part in index):
+        if not isinstance(index, list) or not all(is_whole_number(part) for part in index):
             raise MiscompareError("an entry of its first has an index that is not whole numbers")
         values = [bits_of(one, name) for name in ("expected", "got", "xor")]
-        found.append(Element(count(one, "address"), tuple(index), *values))
+        found.append(WrongElement(count(one, "address"), tuple(index), *values))
     if not found:
         raise MiscompareError("its first is empty")
     return tuple(found)
@@ -330,7 +330,8 @@ def _bits(fact: Mapping[str, Any]) -> dict[int, int]:
     if not isinstance(bits, Mapping) or not bits:
         raise MiscompareError("its bits are no counts by bit")
     if not all(
-        isinstance(bit, str) and bit.isdecimal() and whole(count) for bit, count in bits.items()
+        isinstance(bit, str) and bit.isdecimal() and is_whole_number(count)
+        for bit, count in bits.items()
     ):
         raise MiscompareError("its bits are no counts by bit")
     return {int(bit): count for bit, count in bits.items()}

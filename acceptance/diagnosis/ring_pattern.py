@@ -22,7 +22,7 @@ from acceptance.diagnosis.signature import (
     extent,
     positions,
     power_of_two,
-    swapped,
+    swapped_addresses,
 )
 
 FEW_BITS = 2  # a stuck cell shows one bit, now and then two beside each other
@@ -49,11 +49,11 @@ def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
         cooler = sum(
             one.temperature_c is not None and one.temperature_c < threshold_c for one in right
         )
-        told = (
+        text = (
             f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} "
             "right products looked at were cooler"
         )
-        kind, words = "thermal", f"{told}; by itself: {words[:1].lower()}{words[1:]}"
+        kind, words = "thermal", f"{text}; by itself: {words[:1].lower()}{words[1:]}"
     return Signature(kind, words, evidence(known), WrongProduct)
 
 
@@ -72,8 +72,8 @@ def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
         )
     if len(kinds) == 1:
         return found[0]
-    told = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
-    return "many", f"The products are wrong in different ways ({told})"
+    text = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
+    return "many", f"The products are wrong in different ways ({text})"
 
 
 def _cell(rings: Sequence[WrongProduct]) -> str | None:
@@ -133,16 +133,18 @@ def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
     )
 
 
-def _single(one: WrongProduct) -> tuple[str, str]:
+def _single(product: WrongProduct) -> tuple[str, str]:
     """The looks of one product by itself."""
-    if not one.described:
+    if not product.described:
         return "read back right", "Wrong when it was compared, and right when it was read again"
-    if one.elements == 1 and len(positions(one.xor_or)) == 1:
+    if product.elements == 1 and len(positions(product.xor_or)) == 1:
         return "one bit once", "One bit of one element"
-    if one.nan or one.infinite:
-        names = [name for count, name in ((one.nan, "NaN"), (one.infinite, "infinite")) if count]
+    if product.nan or product.infinite:
+        names = [
+            name for count, name in ((product.nan, "NaN"), (product.infinite, "infinite")) if count
+        ]
         return "not a number", f"Elements that are {' and '.join(names)}"
-    if not _low(one) and (pair := swapped(one.first)):
+    if not _low(product) and (pair := swapped_addresses(product.first)):
         line = (pair[0] ^ pair[1]).bit_length() - 1
         return (
             "address line",
@@ -151,18 +153,22 @@ def _single(one: WrongProduct) -> tuple[str, str]:
                 f"bit {line}"
             ),
         )
-    return _regular(one) or ("many", _irregular(one))
+    return _regular(product) or ("many", _irregular(product))
 
 
-def _regular(one: WrongProduct) -> tuple[str, str] | None:
+def _regular(product: WrongProduct) -> tuple[str, str] | None:
     """What distance and bits tell of many elements."""
-    wide = len(positions(one.xor_or)) >= max(3, one.width // 4)
-    stride = one.stride if one.stride is not None and one.stride > 1 and one.elements > 2 else None
+    wide = len(positions(product.xor_or)) >= max(3, product.width // 4)
+    stride = (
+        product.stride
+        if product.stride is not None and product.stride > 1 and product.elements > 2
+        else None
+    )
     every = None if stride is None else f"every {stride}{_ordinal(stride)} element"
-    if _low(one):
+    if _low(product):
         where = f"{every}, " if every else ""
-        return "datapath", f"Wrong in the low bits only: {where}{_units(one)}"
-    if stride is not None and stride == one.columns:
+        return "datapath", f"Wrong in the low bits only: {where}{_units(product)}"
+    if stride is not None and stride == product.columns:
         return (
             "datapath",
             (
@@ -172,17 +178,17 @@ def _regular(one: WrongProduct) -> tuple[str, str] | None:
         )
     if stride is not None and not power_of_two(stride):
         return "datapath", f"A regular distance that is no power of two: {every}"
-    if one.elements >= MANY and every and wide:
+    if product.elements >= MANY and every and wide:
         return "address line", f"Many elements a power of two apart with many bits wrong: {every}"
-    if one.elements > 2 and len(positions(one.xor_or)) == 1:
+    if product.elements > 2 and len(positions(product.xor_or)) == 1:
         return "datapath", "Always the same bit, in many elements: one line of a bus, or one lane"
     return None
 
 
-def _irregular(one: WrongProduct) -> str:
-    if one.elements == 1:
+def _irregular(product: WrongProduct) -> str:
+    if product.elements == 1:
         return "One element with several wrong bits"
-    if one.stride == 1:
+    if product.stride == 1:
         return (
             "Elements beside each other: a part of the product that one multiprocessor made, "
             "or "
@@ -191,16 +197,16 @@ def _irregular(one: WrongProduct) -> str:
     return "Elements without a regular distance and with many bits wrong"
 
 
-def _low(one: WrongProduct) -> bool:
-    low = sum(count for bit, count in one.bits.items() if bit < one.width // 4)
-    return low >= LOW_SHARE * sum(one.bits.values())
+def _low(product: WrongProduct) -> bool:
+    low = sum(count for bit, count in product.bits.items() if bit < product.width // 4)
+    return low >= LOW_SHARE * sum(product.bits.values())
 
 
-def _units(one: WrongProduct) -> str:
+def _units(product: WrongProduct) -> str:
     """How far off the elements are that are listed, in units of the last place: their bits read
     as whole numbers.
     """
-    off = [abs(wrong.got - wrong.expected) for wrong in one.first]
+    off = [abs(wrong.got - wrong.expected) for wrong in product.first]
     most = max(off)
     return f"off by {'one unit' if most == 1 else f'up to {most} units'} in the last place"
 
@@ -258,11 +264,11 @@ def evidence(known: Known) -> str:
         f"{extent((one.made_s for one in rings), 's after boot')}"
     )
     heat = [own for _, own in known if own is not None]
-    told = [
+    sentences = [
         extent((one.temperature_c for one in heat if one.temperature_c is not None), "degC"),
         extent((one.clock_mhz for one in heat if one.clock_mhz is not None), "MHz"),
     ]
-    shown = [one for one in told if one is not None]
+    shown = [one for one in sentences if one is not None]
     parts.append(f"at {' and '.join(shown)}" if shown else "at a heat that was not sampled")
     return ", ".join(parts)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.diagnosis.miscompare import Element
+from acceptance.diagnosis.miscompare import WrongElement
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def extent(values: Iterable[float], unit: str) -> str | None:
     return f"{low} {unit}" if low == high else f"{low} .. {high} {unit}"
 
 
-def swapped(elements: Sequence[Element]) -> tuple[int, int] | None:
+def swapped_addresses(elements: Sequence[WrongElement]) -> tuple[int, int] | None:
     """Two addresses of which one holds what the other must: the sign of words stored or fetched
     elsewhere.
 

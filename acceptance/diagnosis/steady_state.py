@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acceptance.core import clock_reasons
-from acceptance.diagnosis.gpu_history import LOAD, GpuHistory, HistoryPoint
-from acceptance.diagnosis.time_weight import mean, median, weighted_values
+from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, HistoryPoint
+from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, weighted_values
 
 WITHIN_C = 2.0
 SHORT_S = 30.0
@@ -23,7 +23,7 @@ FIRST_S = 60.0
 ROWS = 60
 ROW_S = 10.0
 COLUMNS = ("minute", "degC", "MHz", "W", "held back by")
-NOT_TOLD = "not told"
+NOT_REPORTED = "not told"
 # What holds clocks back, as it is sampled, in words; the first causes a builder looks at first.
 REASONS = {
     clock_reasons.HW_THERMAL: "heat (hardware)",
@@ -82,7 +82,9 @@ class BurnTelemetry:
             if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
         ]
         if not busy:
-            raise ValueError(f"{history.gpu} was never in full use while it was to burn: {LOAD}")
+            raise ValueError(
+                f"{history.gpu} was never in full use while it was to burn: {BURN_ADVICE}"
+            )
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
         points = tuple(
             point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s
@@ -95,7 +97,7 @@ class BurnTelemetry:
         return self.end_s - self.begin_s
 
     @property
-    def short(self) -> str | None:
+    def short_note(self) -> str | None:
         """That it was too short to tell much, in words; None where it was not."""
         return (
             f"only {self.seconds:.0f} s under load, which tells little of heat"
@@ -103,14 +105,14 @@ class BurnTelemetry:
             else None
         )
 
-    def settled(self) -> SettleTime:
+    def settle_time(self) -> SettleTime:
         """From the beginning until the temperature stays within 2 degC of its mean over the last
         tenth (10 s at least).
 
         One that moves out of that within the last tenth itself has not settled: then it is the
         whole burn, and the note says what it does.
         """
-        points = self.history.known("temperature_c")
+        points = self.history.points_with("temperature_c")
         last_s = self._last_s()
         final_c = self._mean("temperature_c", self.end_s - last_s, self.end_s)
         out = [
@@ -122,10 +124,10 @@ class BurnTelemetry:
             )
             > WITHIN_C
         ]
-        told = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
+        text = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
         if out and out[-1] > self.end_s - last_s:
-            return SettleTime(self.seconds, f"{self._moving(final_c, last_s)}: {told}")
-        return SettleTime(out[-1] - self.begin_s if out else 0.0, told)
+            return SettleTime(self.seconds, f"{self._moving(final_c, last_s)}: {text}")
+        return SettleTime(out[-1] - self.begin_s if out else 0.0, text)
 
     def _last_s(self) -> float:
         return min(self.seconds, max(LAST_S, self.seconds / 10))
@@ -193,12 +195,12 @@ class BurnTelemetry:
                 for name in ("temperature_c", "sm_clock_mhz", "power_w")
             ]
             up = ", ".join(REASONS[name] for name in self._up(since, until))
-            told = any(self.history.offers(name) for name in REASONS)
+            has_reasons = any(self.history.offers(name) for name in REASONS)
             found.append(
                 (
                     round((until - self.begin_s) / 60, 2),
                     *figures,
-                    up or ("nothing" if told else NOT_TOLD),
+                    up or ("nothing" if has_reasons else NOT_REPORTED),
                 )
             )
         return tuple(found)
@@ -207,7 +209,7 @@ class BurnTelemetry:
         try:
             return round(self._mean(name, since, until), 1)
         except ValueError:
-            return NOT_TOLD
+            return NOT_REPORTED
 
     def _up(self, since: float, until: float) -> list[str]:
         points = [
@@ -222,10 +224,10 @@ class BurnTelemetry:
         ]
 
     def _mean(self, name: str, since: float, until: float) -> float:
-        return mean(weighted_values(self.history, name, since, until))
+        return weighted_mean(weighted_values(self.history, name, since, until))
 
     def _busy(self, name: str, since: float, until: float) -> float:
-        return median(weighted_values(self.history, name, since, until, HistoryPoint.busy))
+        return weighted_median(weighted_values(self.history, name, since, until, HistoryPoint.busy))
 
 
 def growth_around(

@@ -34,22 +34,22 @@ def weighted_values(
     Raises ValueError where there are none, and as the history does.
     """
     found = []
-    for point, seconds in with_durations(history.known(name)):
+    for point, seconds in with_durations(history.points_with(name)):
         if point.boot_s >= since_s and point.began_s <= until_s and which(point):
             within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
             found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))
     if not found:
-        told = f"was not sampled from {since_s:.0f} to {until_s:.0f} s after boot"
-        raise ValueError(f"{name} of {history.gpu} {told}")
+        text = f"was not sampled from {since_s:.0f} to {until_s:.0f} s after boot"
+        raise ValueError(f"{name} of {history.gpu} {text}")
     return found
 
 
-def mean(shares: Shares) -> float:
+def weighted_mean(shares: Shares) -> float:
     """The mean by time."""
     return sum(value * share for value, share in shares) / sum(share for _, share in shares)
 
 
-def median(shares: Shares) -> float:
+def weighted_median(shares: Shares) -> float:
     """The value that the reading was below for half of the time."""
     ordered = sorted(shares)
     until = list(accumulate(share for _, share in ordered))

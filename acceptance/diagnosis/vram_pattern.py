@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 from acceptance.diagnosis.miscompare import WrongMemory
-from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped
+from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped_addresses
 
 WORD_BITS = 64
 RANDOM = "random"  # in the name of the pattern whose words are random
 
 
-def vram_signature(found: Sequence[WrongMemory]) -> Signature:
+def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
     """The looks of what the passes over a GPU's memory found wrong."""
-    kind, words = _kind(found)
-    first = min(found, key=lambda one: one.found_s)
+    kind, words = _kind(wrong)
+    first = min(wrong, key=lambda one: one.found_s)
     place = first.first[0]
     either = 0
-    for one in found:
+    for one in wrong:
         either |= one.xor_or
-    passes = f"{len(found)} pass{'es' if len(found) > 1 else ''}"
-    patterns = ", ".join(dict.fromkeys(one.pattern for one in found))
-    words_wrong = sum(one.words for one in found)
+    passes = f"{len(wrong)} pass{'es' if len(wrong) > 1 else ''}"
+    patterns = ", ".join(dict.fromkeys(one.pattern for one in wrong))
+    words_wrong = sum(one.words for one in wrong)
     evidence = (
         f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), "
         f"first at byte {place.address:#x} "
@@ -54,16 +54,16 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
     return "many", "Many words with different bits"
 
 
-def _address_line(found: Sequence[WrongMemory]) -> str | None:
+def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
     """Words that lie where others belong, by what the load says or by the words themselves.
 
     Where every word is its own number a data line that is wrong looks the same; where words are
     random it cannot. So what random words show must agree.
     """
-    told = [one.address_bits or _lines(one) for one in found]
-    if any(not lines for one, lines in zip(found, told, strict=True) if RANDOM in one.pattern):
+    bits = [one.address_bits or _lines(one) for one in wrong]
+    if any(not lines for one, lines in zip(wrong, bits, strict=True) if RANDOM in one.pattern):
         return None
-    lines = sorted({line for own in told for line in own})
+    lines = sorted({line for own in bits for line in own})
     if not lines:
         return None
     return (
@@ -72,8 +72,8 @@ def _address_line(found: Sequence[WrongMemory]) -> str | None:
     )
 
 
-def _lines(one: WrongMemory) -> tuple[int, ...]:
-    pair = swapped(one.first)
+def _lines(wrong: WrongMemory) -> tuple[int, ...]:
+    pair = swapped_addresses(wrong.first)
     return positions(pair[0] ^ pair[1]) if pair is not None else ()
 
 

@@ -56,17 +56,20 @@ class _File(Strict, frozen=True):
     architecture: Annotated[tuple[Architecture, ...], msgspec.Meta(min_length=1)]
 
 
-def _problem(one: Architecture) -> str | None:
+def _problem(architecture: Architecture) -> str | None:
     """What types cannot say."""
-    native = set(native_dtypes(one.compute_capability))
-    if set(one.operations) != native:
+    native = set(native_dtypes(architecture.compute_capability))
+    if set(architecture.operations) != native:
         return f"operations must name {', '.join(sorted(native))}"
-    if set(one.short) != set(one.sustained):
+    if set(architecture.short) != set(architecture.sustained):
         return "short and sustained must name the same formats"
-    if set(one.short) & set(one.unlimited) or set(one.short) | set(one.unlimited) != native:
+    if (
+        set(architecture.short) & set(architecture.unlimited)
+        or set(architecture.short) | set(architecture.unlimited) != native
+    ):
         return "each format must stand either in short and sustained or in unlimited"
-    for dtype, share in one.short.items():
-        if share <= one.sustained[dtype]:
+    for dtype, share in architecture.short.items():
+        if share <= architecture.sustained[dtype]:
             return f"a hot card is slower, so short.{dtype} must be above sustained.{dtype}"
     return None
 

@@ -83,9 +83,9 @@ Rate = tuple[float, str]  # the most that is possible, and how it is derived
 def _ceiling(
     name: str, component: str, unit: str, error: float, rate: Rate, share: float = 1.0
 ) -> Override:
-    value, told = rate
+    value, formula = rate
     part = f"{share:g} x " if share != 1.0 else ""
-    basis = f"{error:g} x {part}{number(value)} {unit}, the most that is possible = {told}"
+    basis = f"{error:g} x {part}{number(value)} {unit}, the most that is possible = {formula}"
     return Override(name, "ceiling", Limit(unit, basis, high=error * share * value), component)
 
 
@@ -107,10 +107,10 @@ def gpu_ceilings(
         if link is not None:
             yield from (_ceiling(name, gpu.name, "GB/s", LINK_ERROR, link) for name in HOST_COPIES)
         if own is not None and own.nvlink is not None:
-            told = (
+            text = (
                 f"one link of NVLink {own.nvlink.generation} in one direction (sheet of {own.name})"
             )
-            rate = own.nvlink.link_gbs, told
+            rate = own.nvlink.link_gbs, text
             yield _ceiling("nvlink_speed", gpu.name, "GB/s", NVLINK_SPEED_ERROR, rate)
         yield from _memory(card, own)
         yield from _products(card, own, architectures)
@@ -177,18 +177,18 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
             error = DOUBTFUL_MEMORY_ERROR
     if card.max_memory_clock_mhz and card.memory_bus_bits:
         formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
-        told = f"{formula}, the memory's highest clock and its bus as the driver names them"
-        rates.append((2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000, told))
+        text = f"{formula}, the memory's highest clock and its bus as the driver names them"
+        rates.append((2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000, text))
     if rates:
         for name, share in MEMORY_COPIES.items():
             yield _ceiling(name, card.name, "GB/s", error, max(rates), share)
-    told = (
+    text = (
         "the passes of the memory test against a copy in the same memory, which reads and "
         "writes "
         "each byte"
     )
     yield Override(
-        "vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {told}", high=VRAM_RATE), card.name
+        "vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {text}", high=VRAM_RATE), card.name
     )
 
 
@@ -224,7 +224,7 @@ def _peak(
         own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
     )
     if not (rates and capped):
-        rates += _counted(card, known, dtype)
+        rates += _from_units(card, known, dtype)
     return max(rates, default=None)
 
 
@@ -236,31 +236,31 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
         peak = getattr(own.peak, key)
         if peak is None:
             continue
-        told = f"{peak:g} (dense peak {key}, sheet of {own.name})"
+        text = f"{peak:g} (dense peak {key}, sheet of {own.name})"
         if clock is None:
             more = f"{UNKNOWN_CLOCK:g}, because the driver does not name its highest clock"
-            yield UNKNOWN_CLOCK * peak, f"{told} x {more}"
+            yield UNKNOWN_CLOCK * peak, f"{text} x {more}"
         elif clock > own.boost_mhz:
             yield (
                 peak * clock / own.boost_mhz,
-                f"{told} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz",
+                f"{text} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz",
             )
         else:
-            yield peak, told
+            yield peak, text
 
 
-def _counted(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iterator[Rate]:
+def _from_units(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iterator[Rate]:
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return
     clock = f"{card.max_sm_clock_mhz:g} MHz"
     if known is not None:
         multiprocessors, operations = card.cuda_cores / known.cores, known.operations.get(dtype)
         if operations is not None:
-            told = (
+            text = (
                 f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a "
                 f"clock ({known})"
             )
-            yield multiprocessors * card.max_sm_clock_mhz * operations / 1e6, told
+            yield multiprocessors * card.max_sm_clock_mhz * operations / 1e6, text
     elif dtype == "f32":
         yield (
             2 * card.cuda_cores * card.max_sm_clock_mhz / 1e6,
@@ -278,23 +278,23 @@ def host_ceilings(
     not say, RAM has no ceiling.
     """
     for dtype, operations in CPU_OPERATIONS.items():
-        told = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"
+        text = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"
         one = CPU_GHZ * operations
         yield _ceiling(
-            f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {told}")
+            f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {text}")
         )
         yield from (
-            _ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, told))
+            _ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, text))
             for name in singles
         )
     widths = [(rate, bits) for rate, bits in modules if rate and bits]
     if not widths or len(widths) < len(modules):
         return
     rate = sum(rate * bits for rate, bits in widths) / 8 / 1000
-    told = (
+    text = (
         f"{len(widths)} modules, each at its rate x its data bits / 8, if each had a channel "
         "of "
         "its own"
     )
     for name in ("memory_copy", "memory_triad", "stressapptest_copy"):
-        yield _ceiling(name, "memory", "GB/s", RAM_ERROR, (rate, told))
+        yield _ceiling(name, "memory", "GB/s", RAM_ERROR, (rate, text))

@@ -30,7 +30,7 @@ COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-nvlink-crc": lambda counters: counters.nvlink_crc_errors,
 }
 # All GPUs of the test: what a program that uses them all proves of none of them by name.
-TOGETHER = "gpus"
+ALL_GPUS = "gpus"
 
 
 def _all(*parts: object | None) -> object | None:
@@ -105,8 +105,8 @@ def _gpus(
     wired = {f"gpu{index}" for index, links in enumerate(declared) if links is not None}
     found = {
         "gpu": tuple(names),
-        "gpus": (TOGETHER,) if names else (),
-        "gpus-paired": (TOGETHER,) if len(names) > 1 else (),
+        "gpus": (ALL_GPUS,) if names else (),
+        "gpus-paired": (ALL_GPUS,) if len(names) > 1 else (),
         "gpu-with-peers": tuple(
             gpu.name for gpu in due if gpu.model is not None and models.count(gpu.model) > 1
         ),
@@ -141,7 +141,7 @@ def _gpus(
     found["gpu-peers"] = tuple(
         pair_name(a, b) for a, b in permutations(names, 2) if (a, b) in peers
     )
-    found["gpus-peered"] = (TOGETHER,) if found["gpu-peers"] else ()
+    found["gpus-peered"] = (ALL_GPUS,) if found["gpu-peers"] else ()
     return found
 
 
@@ -259,6 +259,6 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
         gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]
     ]
     if unlike:
-        told = "a copy is held against others of the model on such a link, and no other was seen"
-        found.append(f"{', '.join(unlike)}: slow copies: {told}")
+        text = "a copy is held against others of the model on such a link, and no other was seen"
+        found.append(f"{', '.join(unlike)}: slow copies: {text}")
     return found

@@ -61,29 +61,31 @@ def compute_limits(
             for name in gemm_names(dtype):
                 found = _of_sheet(card, own, name) or _product(card, name, dtype, known, capability)
                 yield found
-                yield from of_burn(found)
+                yield from burn_overrides(found)
         yield _of_sheet(card, own, LOCAL_COPY) or _copy(card, known, capability)
 
 
-def of_burn(found: Override) -> Iterator[Override]:
+def burn_overrides(override: Override) -> Iterator[Override]:
     """What the floor of a format's sustained products means for the burn, whose products are the
     same; nothing for any other limit.
     """
     names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
-    if found.measurement not in names:
+    if override.measurement not in names:
         return
-    name, limit = names[found.measurement], found.limit
+    name, limit = names[override.measurement], override.limit
     if limit is None:
-        yield Override(name, found.origin, component=found.component, unlimited=found.unlimited)
+        yield Override(
+            name, override.origin, component=override.component, unlimited=override.unlimited
+        )
     elif limit.low is not None:
         warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
-        told = (
-            f"as {found.measurement}, where every result verified costs at most "
+        text = (
+            f"as {override.measurement}, where every result verified costs at most "
             f"{100 * (1 - VERIFIED_SHARE):.0f} %"
         )
-        basis = f"{told}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
+        basis = f"{text}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
         floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
-        yield Override(name, found.origin, floor, found.component)
+        yield Override(name, override.origin, floor, override.component)
 
 
 def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Override | None:
@@ -141,13 +143,13 @@ def _product(
         f"{operations:g} "
         "operations a clock"
     )
-    told = (
+    text = (
         f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a "
         "sheet); "
         f"{known.basis}"
     )
     return Override(
-        measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", told), card.name
+        measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", text), card.name
     )
 
 
@@ -160,11 +162,11 @@ def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None
         )
     rate = 2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000
     formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
-    told = (
+    text = (
         f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in "
         "a "
         f"sheet); {known.basis}"
     )
     return Override(
-        LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", told), card.name
+        LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", text), card.name
     )

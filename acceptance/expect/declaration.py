@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acceptance.core.limit import Limit
-from acceptance.expect.compute import of_burn
-from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, none_of
+from acceptance.expect.compute import burn_overrides
+from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
 from acceptance.machine.machine_file import DeclaredDimm, Machine
 
 # Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines looked at (24 GiB
@@ -34,7 +34,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
             yield fact(f"cpu_{key}", "cpu", exactly(count, "count", says(f"cpu.{key}", count)))
     for key, text in (("model", cpu.model), ("governor", cpu.governor)):
         if text is not None:
-            yield fact(f"cpu_{key}_differs", "cpu", none_of(says(f"cpu.{key}", text)))
+            yield fact(f"cpu_{key}_differs", "cpu", must_be_zero(says(f"cpu.{key}", text)))
     memory = machine.memory
     if memory.total_gib is not None:
         basis = f"{says('memory.total_gib', memory.total_gib)}; firmware and kernel keep up to 5 %"
@@ -52,7 +52,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     for dimm in memory.dimm:
         yield from _dimm(dimm, file)
     for key, text in _system(machine):
-        yield fact(f"{key}_differs", "system", none_of(says(f"system.{key}", text)))
+        yield fact(f"{key}_differs", "system", must_be_zero(says(f"system.{key}", text)))
     for index, disk in enumerate(machine.disk, start=1):
         component = f"declared-disk:{index}"
         yield fact(
@@ -83,21 +83,21 @@ def _system(machine: Machine) -> list[tuple[str, str]]:
 
 def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
     component, origin = f"dimm:{dimm.slot}", f"declared in {file}"
-    told = f"{file} declares a module in {dimm.slot}"
-    yield Override("dimm_present", origin, at_least(1, "count", told), component)
+    text = f"{file} declares a module in {dimm.slot}"
+    yield Override("dimm_present", origin, at_least(1, "count", text), component)
     if dimm.size_gib is not None:
         yield Override(
             "dimm_size",
             origin,
-            exactly(dimm.size_gib, "GiB", f"{told} with size_gib = {dimm.size_gib}"),
+            exactly(dimm.size_gib, "GiB", f"{text} with size_gib = {dimm.size_gib}"),
             component,
         )
     for key, rate in (("rated", dimm.rated_mts), ("configured", dimm.configured_mts)):
         if rate is not None:
-            limit = at_least(rate, "MT/s", f"{told} with {key}_mts = {rate}")
+            limit = at_least(rate, "MT/s", f"{text} with {key}_mts = {rate}")
             yield Override(f"dimm_{key}_speed", origin, limit, component)
     if dimm.part_number is not None:
-        limit = none_of(f"{told} with part_number = {dimm.part_number!r}")
+        limit = must_be_zero(f"{text} with part_number = {dimm.part_number!r}")
         yield Override("dimm_part_number_differs", origin, limit, component)
 
 
@@ -111,7 +111,7 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
         for _ in range(gpu.count):
             component = f"gpu{position}"
             position += 1
-            told = f"{file} declares {component}"
+            words = f"{file} declares {component}"
             for key, text in (
                 ("model", gpu.model),
                 ("pci_id", gpu.pci_id),
@@ -121,20 +121,20 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
                     yield Override(
                         f"gpu_{key}_differs",
                         origin,
-                        none_of(f"{told} with {key} = {text!r}"),
+                        must_be_zero(f"{words} with {key} = {text!r}"),
                         component,
                     )
             if gpu.link_width is not None:
                 limit = at_least(
-                    gpu.link_width, "count", f"{told} with link_width = {gpu.link_width}"
+                    gpu.link_width, "count", f"{words} with link_width = {gpu.link_width}"
                 )
                 yield Override("gpu_link_width_max", origin, limit, component)
             if gpu.link_gen is not None:
-                limit = at_least(gpu.link_gen, "count", f"{told} with link_gen = {gpu.link_gen}")
+                limit = at_least(gpu.link_gen, "count", f"{words} with link_gen = {gpu.link_gen}")
                 yield Override("gpu_link_gen_max", origin, limit, component)
             if gpu.nvlink_links is not None:
                 limit = exactly(
-                    gpu.nvlink_links, "count", f"{told} with nvlink_links = {gpu.nvlink_links}"
+                    gpu.nvlink_links, "count", f"{words} with nvlink_links = {gpu.nvlink_links}"
                 )
                 yield Override("nvlink_active", origin, limit, component)
 
@@ -144,13 +144,13 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
     for pair in machine.gpu_pair:
         for first, second in (pair.between, pair.between[::-1]):
             component = f"gpu{first}->gpu{second}"
-            told = f"{file} declares between = [{pair.between[0]}, {pair.between[1]}]"
+            text = f"{file} declares between = [{pair.between[0]}, {pair.between[1]}]"
             if pair.path is not None:
-                limit = none_of(f"{told} with path = {pair.path!r}")
+                limit = must_be_zero(f"{text} with path = {pair.path!r}")
                 yield Override("gpu_path_differs", origin, limit, component)
             if pair.p2p is not None:
                 limit = exactly(
-                    int(pair.p2p), "count", f"{told} with p2p = {str(pair.p2p).lower()}"
+                    int(pair.p2p), "count", f"{text} with p2p = {str(pair.p2p).lower()}"
                 )
                 yield Override("p2p_supported", origin, limit, component)
 
@@ -165,7 +165,7 @@ def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     ]
     yield from own
     for found in own:
-        yield from of_burn(found)
+        yield from burn_overrides(found)
 
 
 def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:

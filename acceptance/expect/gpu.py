@@ -106,11 +106,11 @@ def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -
     if rate is None:
         return None
     formula = f"{COPY_SHARE:g} x {rate[0]:.1f} GB/s = {COPY_SHARE:g} x {rate[1]}"
-    told = (
+    text = (
         f"{formula}; {generation.told}; {width.told}; healthy cards reach 0.79 to 0.88 of the "
         "data rate"
     )
-    return at_least(COPY_SHARE * rate[0], "GB/s", told)
+    return at_least(COPY_SHARE * rate[0], "GB/s", text)
 
 
 def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
@@ -129,11 +129,11 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Over
         yield Override("nvlink_speed", origin, component=gpu.name, unlimited=reason)
         return
     speed, generation = sheet.nvlink.link_gbs, sheet.nvlink.generation
-    told = (
+    text = (
         f"{LINK_SHARE:g} x {speed:g} GB/s, one link of NVLink {generation} in one direction "
         f"(sheet of {sheet.name})"
     )
-    yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", told), gpu.name)
+    yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", text), gpu.name)
 
 
 def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | None, str | None]:
@@ -161,12 +161,12 @@ def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | 
             f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}",
         )
     where = "once it is bridged" if bridged else "on its board"
-    told = (
+    text = (
         f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; "
         "nvlink_links "
         "in the machine file goes before this"
     )
-    return exactly(full, "count", told), None
+    return exactly(full, "count", text), None
 
 
 def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
@@ -187,12 +187,12 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
                 sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors"
             )
         else:
-            told = (
+            text = (
                 f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; "
                 "ECC "
                 "and the driver keep up to 6.5 %"
             )
-            limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", told)
+            limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", text)
         yield Override(name, f"sheet of {sheet.name}", limit, gpu.name)
 
 

@@ -106,10 +106,10 @@ def gpu_facts(
     Where a VM is between, the machine file's word stands for what the slot can do.
     """
     functions = {function.address: function for function in inventory.pci}
-    told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
-    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
+    listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
+    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
     return tuple(
-        _seen(
+        _facts_of(
             gpu,
             functions[gpu.pci_address],
             device_of(inventory, gpu),
@@ -131,7 +131,7 @@ def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float |
     return function.slot_max_link_speed_gts, function.slot_max_link_width
 
 
-def _seen(
+def _facts_of(
     gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu
 ) -> GpuFacts:
     traits = device.traits if device is not None else None
@@ -178,8 +178,8 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
             counters.retired_single,
             counters.retired_double,
         ):
-            told = "neither remapped rows nor retired pages"
-            yield f"{gpu.name}: the driver tells {told}, and {model} has one of them: {UNCOUNTED}"
+            text = "neither remapped rows nor retired pages"
+            yield f"{gpu.name}: the driver tells {text}, and {model} has one of them: {UNCOUNTED}"
 
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:

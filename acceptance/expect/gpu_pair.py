@@ -42,22 +42,22 @@ class Side:
     sheet: Sheet | None
 
 
-def pair_limits(first: Side, second: Side, seen: PairFacts | None) -> Iterator[Override]:
-    """The limits of the way from one GPU to another; `seen` is None where NVML
+def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[Override]:
+    """The limits of the way from one GPU to another; `pair` is None where NVML
     says nothing of the pair.
     """
-    yield _supported(first, second, seen)
-    yield _gain(f"{first.name}->{second.name}", seen)
-    yield from (_write(name, first, second, seen) for name in WRITES)
+    yield _supported(first, second, pair)
+    yield _gain(f"{first.name}->{second.name}", pair)
+    yield from (_write(name, first, second, pair) for name in WRITES)
 
 
-def _supported(first: Side, second: Side, seen: PairFacts | None) -> Override:
+def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
     component, origin = f"{first.name}->{second.name}", NO_SHEET
     sheets = [side.sheet for side in (first, second) if side.sheet is not None]
 
     def unlimited(reason: str, by: str = origin) -> Override:
-        told = f"{reason}: declare p2p in a [[gpu_pair]] of the machine file"
-        return Override("p2p_supported", by, component=component, unlimited=told)
+        text = f"{reason}: declare p2p in a [[gpu_pair]] of the machine file"
+        return Override("p2p_supported", by, component=component, unlimited=text)
 
     def held(value: int, basis: str) -> Override:
         return Override("p2p_supported", origin, exactly(value, "count", basis), component)
@@ -70,11 +70,11 @@ def _supported(first: Side, second: Side, seen: PairFacts | None) -> Override:
             )
     for sheet in sheets:
         if sheet.p2p == "no":
-            told = (
+            text = (
                 f"{with_article(sheet.name)} has no peer-to-peer access: early drivers "
                 "advertised it there and delivered wrong data"
             )
-            return held(0, f"{told}; `p2p = true` in a [[gpu_pair]] of the machine file allows it")
+            return held(0, f"{text}; `p2p = true` in a [[gpu_pair]] of the machine file allows it")
     for side in (first, second):
         if side.sheet is None:
             return unlimited(f"no model sheet is that of {side.name} ({side.model})")
@@ -84,47 +84,47 @@ def _supported(first: Side, second: Side, seen: PairFacts | None) -> Override:
             f"two models, {model.name} and {sheets[1].name}, are not known to reach each other"
         )
     if model.p2p == "yes":
-        told = f"two {model.name} have peer-to-peer access"
+        text = f"two {model.name} have peer-to-peer access"
         return held(
             1,
             (
-                f"{told}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or "
+                f"{text}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or "
                 "its host withholds it"
             ),
         )
-    if seen is None:
+    if pair is None:
         return unlimited(
             f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only, "
             "and NVLinks are not known"
         )
-    told = f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only"
+    text = f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only"
     return (
-        held(1, f"{told}, and there is one")
-        if seen.nvlinks
-        else held(0, f"{told}, and none is seen")
+        held(1, f"{text}, and there is one")
+        if pair.nvlinks
+        else held(0, f"{text}, and none is seen")
     )
 
 
-def _gain(component: str, seen: PairFacts | None) -> Override:
-    if seen is not None and seen.nvlinks:
-        told = (
-            f"{NVLINK_GAIN:g} x: over {seen.nvlinks} NVLinks a copy is far faster than through "
+def _gain(component: str, pair: PairFacts | None) -> Override:
+    if pair is not None and pair.nvlinks:
+        text = (
+            f"{NVLINK_GAIN:g} x: over {pair.nvlinks} NVLinks a copy is far faster than through "
             "the host"
         )
         floor = NVLINK_GAIN
-    elif seen is not None and seen.p2p == "ok":
-        told = (
+    elif pair is not None and pair.p2p == "ok":
+        text = (
             f"{PCIE_GAIN:g} x: peer-to-peer copies over PCI Express are no slower than copies "
             "through the host"
         )
         floor = PCIE_GAIN
     else:
-        told = (
+        text = (
             f"{PCIE_GAIN:g} x: without peer-to-peer access both go through the host, so on "
             "equals off"
         )
         floor = PCIE_GAIN
-    return Override("p2p_gain", "derived from the path", at_least(floor, "ratio", told), component)
+    return Override("p2p_gain", "derived from the path", at_least(floor, "ratio", text), component)
 
 
 # What goes from one GPU to another, each measured by a program of its own: p2pBandwidthLatencyTest,
@@ -132,9 +132,9 @@ def _gain(component: str, seen: PairFacts | None) -> Override:
 WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
 
 
-def _write(name: str, first: Side, second: Side, seen: PairFacts | None) -> Override:
+def _write(name: str, first: Side, second: Side, pair: PairFacts | None) -> Override:
     component, origin = f"{first.name}->{second.name}", "derived from the path"
-    if seen is None or not seen.nvlinks:
+    if pair is None or not pair.nvlinks:
         reason = "without NVLink it depends on switches, sockets and the board: p2p_gain judges it"
         return Override(name, origin, component=component, unlimited=reason)
     links = [
@@ -150,11 +150,11 @@ def _write(name: str, first: Side, second: Side, seen: PairFacts | None) -> Over
         )
         return Override(name, origin, component=component, unlimited=reason)
     speed = min(link.link_gbs for link in links)
-    told = (
-        f"{WRITE_SHARE:g} x {seen.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 "
+    text = (
+        f"{WRITE_SHARE:g} x {pair.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 "
         "to "
         "0.94 of the rate"
     )
     return Override(
-        name, origin, at_least(WRITE_SHARE * seen.nvlinks * speed, "GB/s", told), component
+        name, origin, at_least(WRITE_SHARE * pair.nvlinks * speed, "GB/s", text), component
     )

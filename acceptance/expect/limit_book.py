@@ -153,7 +153,7 @@ def at_least(value: float, unit: str, basis: str) -> Limit:
     return Limit(unit=unit, basis=basis, low=value)
 
 
-def none_of(basis: str) -> Limit:
+def must_be_zero(basis: str) -> Limit:
     """A limit for counts of what must not happen."""
     return Limit(unit="count", basis=basis, high=0.0)
 

@@ -37,22 +37,22 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
         own += entry.own
         row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
-            told = (
+            text = (
                 f"a limit for {name}, which no check measures; measured are: "
                 f"{', '.join(sorted(units))}"
             )
-            raise PlanError(told, where, row and (*row, "measurement"))
+            raise PlanError(text, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
-            told = (
+            text = (
                 f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in "
                 f"{units[name]}: write it in that unit"
             )
-            raise PlanError(told, where, row and (*row, "unit"))
+            raise PlanError(text, where, row and (*row, "unit"))
         if entry.own and name in unwaivable:
-            told = (
+            text = (
                 f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
             )
-            raise PlanError(told, where, (*row, "measurement"))
+            raise PlanError(text, where, (*row, "measurement"))
     for _, measures in every:
         if not measures.fact and not book.knows(measures.name):
             raise PlanError(
@@ -69,16 +69,16 @@ def lint_waivers(
             one for check in collected for one in check.measures if one.name == waiver.measurement
         ]
         if waiver.measurement is not None and not named:
-            told = f"a waiver names {waiver.measurement}, which no check measures: correct it"
-            raise PlanError(told, where, ("waiver", number, "measurement"))
+            text = f"a waiver names {waiver.measurement}, which no check measures: correct it"
+            raise PlanError(text, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
-            told = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
-            raise PlanError(told, where, ("waiver", number, "measurement"))
+            text = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
+            raise PlanError(text, where, ("waiver", number, "measurement"))
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
         ):
-            told = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
-            raise PlanError(told, where, ("waiver", number, "skip"))
+            text = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
+            raise PlanError(text, where, ("waiver", number, "skip"))
 
 
 def dues(

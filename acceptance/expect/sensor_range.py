@@ -79,7 +79,7 @@ _POWER_FACTOR = 2.0
 _CLOCK_FACTOR = 1.05
 
 
-def of_card(
+def card_ranges(
     power_limits_w: Sequence[float | None] = (),
     highest_sm_mhz: float | None = None,
     highest_memory_mhz: float | None = None,

@@ -186,17 +186,17 @@ def _limit_problem(sheet: Sheet) -> str | None:
     units = {LOCAL_COPY: "GB/s", **{name: "TFLOP/s" for pair in pairs for name in pair}}
     found: dict[str, float] = {}
     for row in sheet.limit:
-        told = f"limit for {row.measurement}"
+        text = f"limit for {row.measurement}"
         if row.measurement not in units:
-            return f"{told}: no sheet limits that on compute capability {sheet.compute_capability}"
+            return f"{text}: no sheet limits that on compute capability {sheet.compute_capability}"
         if row.measurement in found:
-            return f"{told} stands twice"
+            return f"{text} stands twice"
         if row.unit != units[row.measurement]:
-            return f"{told}: it is measured in {units[row.measurement]}, not in {row.unit}"
+            return f"{text}: it is measured in {units[row.measurement]}, not in {row.unit}"
         try:
             row.limit()
         except ValueError as error:
-            return f"{told}: {error}"
+            return f"{text}: {error}"
         found[row.measurement] = row.low
     for short, sustained in pairs:
         if (short in found) != (sustained in found):

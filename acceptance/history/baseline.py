@@ -21,7 +21,7 @@ from acceptance.history.noise import NoiseBook
 from acceptance.machine import recorded_inventory
 
 FORMAT = 1
-AGAIN = "run `rigproof accept` again"
+RUN_AGAIN = "run `rigproof accept` again"
 
 
 class RunRejected(Exception):
@@ -59,7 +59,7 @@ class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     basis: str
 
 
-class Former(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FormerBaseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The certificate that this one took the place of, by its run, when it was
     accepted, and its seal.
     """
@@ -93,7 +93,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warnings: tuple[str, ...]
     provenance: dict[str, str]
     era: tuple[tuple[str, str], ...]
-    replaces: Former | None = None
+    replaces: FormerBaseline | None = None
 
     def figure(self, check: str, measurement: str, component: str) -> BaselineValue | None:
         """What was measured of a component as that run named it; None where nothing was."""
@@ -119,25 +119,25 @@ def make(
     accepted_utc: str,
     rigproof: str,
     era: tuple[tuple[str, str], ...],
-    replaces: Former | None = None,
+    replaces: FormerBaseline | None = None,
     anew: bool = False,
 ) -> Certificate:
     """The certificate of a run, judged here from its records.
 
-    Raises Refused for one that is no whole PASS, and UnreadableRun.
+    Raises RunRejected for one that is no whole PASS, and UnreadableRun.
 
     With `anew` the run is not held against the baseline and the nights in its plan: the machine was
     changed, and is to be accepted as it is. Limits hold as ever, and what is set aside is written
     down.
     """
     held = fold(entries)
-    verdict = fold(_alone(entries)) if anew else held
+    verdict = fold(_without_past(entries)) if anew else held
     for refusal in _refusals(verdict):
         raise RunRejected(refusal)
     birth = facts.facts_of(entries)
     if birth is None:
         raise RunRejected(
-            f"holds no inventory, so it does not tell what the machine is made of: {AGAIN}"
+            f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
         )
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
     virtual = (
@@ -171,16 +171,16 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
         more = f", and {len(others)} more" if others else ""
         yield (
             f"is {verdict.verdict}, and only a run that passed can be the baseline "
-            f"({first.text}{more}): mend that, then {AGAIN}"
+            f"({first.text}{more}): mend that, then {RUN_AGAIN}"
         )
     if verdict.scope != "full":
         yield (
             "tested a part of the machine (--only or --gpus), and only a whole run can be the "
-            f"baseline: {AGAIN} without them"
+            f"baseline: {RUN_AGAIN} without them"
         )
 
 
-def _alone(entries: Sequence[Entry]) -> list[Entry]:
+def _without_past(entries: Sequence[Entry]) -> list[Entry]:
     """The same run, with a plan that knows of no baseline and no nights before."""
     return [
         msgspec.structs.replace(

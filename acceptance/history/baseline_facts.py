@@ -46,6 +46,6 @@ class MachineFacts(msgspec.Struct, frozen=True):
     book: ChangeBook | None = None
     known: tuple[KnownChange, ...] = ()
 
-    def told(self) -> dict[tuple[str, str], str]:
+    def by_name(self) -> dict[tuple[str, str], str]:
         """The facts by component and name."""
         return {(component, name): text for component, name, text in self.facts}

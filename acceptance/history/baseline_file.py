@@ -20,7 +20,7 @@ from acceptance import __version__
 from acceptance.core import regular_file
 from acceptance.core.record import RunStarted
 from acceptance.history import baseline, era, location
-from acceptance.history.baseline import Certificate, Former
+from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
@@ -47,7 +47,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptResult:
     """A run that is the baseline now.
 
     `former` is the file in which the one before it is kept; `already` says that it was the
@@ -77,7 +77,7 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
     try:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
-        if one := next(_kept(file.parent), None):
+        if one := next(_former_files(file.parent), None):
             raise BaselineUnsound(
                 f"{file}: is gone, and {one} shows that there was one: {_SOUND}"
             ) from None
@@ -93,7 +93,7 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
     return found
 
 
-def needed(out: Path, machine_id: str) -> Baseline:
+def require(out: Path, machine_id: str) -> Baseline:
     """The same, where there must be one. Raises BaselineRefused where there is none."""
     found = read(out, machine_id)
     if found is None:
@@ -113,18 +113,18 @@ def _opened(file: Path, content: bytes) -> Baseline:
     return Baseline(found, sha256, file)
 
 
-def _kept(folder: Path) -> Iterator[Path]:
+def _former_files(folder: Path) -> Iterator[Path]:
     """The certificates that were baselines before."""
     with contextlib.suppress(OSError):
         yield from sorted((folder / FORMER).glob("*.json"))
 
 
-def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
+def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     """The baselines before this one, the oldest first; of those that were kept, the ones that
     can be believed.
     """
     found = []
-    for file in _kept(path(out, machine_id).parent):
+    for file in _former_files(path(out, machine_id).parent):
         with contextlib.suppress(BaselineUnsound, OSError):
             found.append(_opened(file, regular_file.read(file, regular_file.SMALL_RECORD)))
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
@@ -132,7 +132,7 @@ def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
 
 def accept(
     run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")
-) -> Accepted:
+) -> AcceptResult:
     """Make a recorded run the baseline of this machine.
 
     With `replace` it may take the place of another, which it is not held against.
@@ -142,34 +142,34 @@ def accept(
     believed. What was there is there then as before. Raises JournalError and UnreadableRun as
     reading and judging a run do.
     """
-    made = _made(run_dir, book, root, anew=replace)
+    made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
         with history_lock(file.parent):
-            return _put(file, made, replace=replace)
+            return _store(file, made, replace=replace)
     except HistoryError as error:
         raise BaselineUnsound(str(error)) from error
     except OSError as error:
-        told = f"{error.filename or file}: cannot be written ({error.strerror})"
+        text = f"{error.filename or file}: cannot be written ({error.strerror})"
         raise BaselineUnsound(
-            f"{told}: make room there, or mend its permissions, then accept the run again"
+            f"{text}: make room there, or mend its permissions, then accept the run again"
         ) from error
 
 
-def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
+def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
     """The certificate of a run of this machine, as if there were none before; with `anew` it is
     judged so, too.
     """
     found = reader.read(run_dir)
     if found.torn:
-        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.AGAIN}")
+        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.RUN_AGAIN}")
     start = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
     )
     if start is None:
         raise BaselineRefused(
             f"{run_dir}: was ended before its plan was written, so it proves nothing: "
-            f"{baseline.AGAIN}"
+            f"{baseline.RUN_AGAIN}"
         )
     if start.machine_id != clock.machine_id(root):
         raise BaselineRefused(
@@ -194,33 +194,33 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
         raise BaselineRefused(f"{run_dir}: {error}") from error
 
 
-def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
+def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
     """Write it, with the lock held. Raises OSError when the disk does not take it."""
     try:
-        before = _read(file, made.machine_id)
+        before = _read(file, certificate.machine_id)
     except BaselineUnsound:
         if not replace:
             raise
         before = None
     if before is not None:
         known = before.certificate
-        if known.birth.run_id == made.birth.run_id:
-            return Accepted(before, already=True)
+        if known.birth.run_id == certificate.birth.run_id:
+            return AcceptResult(before, already=True)
         if not replace:
-            told = (
+            text = (
                 f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
             )
             raise BaselineRefused(
-                f"{told}: add --replace to put this run in its place (the old one is kept)"
+                f"{text}: add --replace to put this run in its place (the old one is kept)"
             )
     former = _keep(file, before)
     if before is not None:
         known = before.certificate
-        replaces = Former(known.birth.run_id, known.accepted_utc, before.sha256)
-        made = msgspec.structs.replace(made, replaces=replaces)
-    content = baseline.encode_certificate(made)
+        replaces = FormerBaseline(known.birth.run_id, known.accepted_utc, before.sha256)
+        certificate = msgspec.structs.replace(certificate, replaces=replaces)
+    content = baseline.encode_certificate(certificate)
     _write(file, content)
-    return Accepted(_opened(file, content), former)
+    return AcceptResult(_opened(file, content), former)
 
 
 def _keep(file: Path, before: Baseline | None) -> Path | None:

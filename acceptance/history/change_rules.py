@@ -18,7 +18,7 @@ from acceptance.core.strict import Strict, Text
 # could look for parts of its kind.
 FactChange = Literal["differs", "lower", "higher"]
 PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
-Means = Literal["fail", "warn", "note", "nothing"]
+ChangeMeaning = Literal["fail", "warn", "note", "nothing"]
 PartKind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
 # Nothing tells tonight's from last night's.
@@ -51,7 +51,7 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
 
     of: Annotated[tuple[PartKind, ...], msgspec.Meta(min_length=1)]
     change: FactChange | PartChange
-    means: Means
+    means: ChangeMeaning
     event: Annotated[str, msgspec.Meta(pattern=r"\Ainventory\.[a-z]+\Z")]
     basis: Text
     facts: dict[Text, Text] = msgspec.field(default_factory=dict)
@@ -59,7 +59,7 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
     afterwards: Literal["note"] | None = None
 
 
-class Counted(Strict, frozen=True):
+class CountedParts(Strict, frozen=True):
     """Which disks (by transport) and links (by kind) are parts of the machine;
     others come and go.
     """
@@ -72,7 +72,7 @@ class Counted(Strict, frozen=True):
 class ChangeBook(Strict, frozen=True):
     """All rules, the first that fits goes before the others."""
 
-    counted: Counted
+    counted: CountedParts
     change: tuple[ChangeRule, ...]
 
     def of_part(self, kind: str, change: PartChange) -> ChangeRule | None:

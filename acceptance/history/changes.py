@@ -53,7 +53,7 @@ class MachineChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """A run held against the birth of its machine: findings of the run as a whole (fail, warn,
+    """A run compared with the baseline of its machine: findings of the run as a whole (fail, warn,
     error), and notes that decide nothing.
 
     `known` is what the next night is to know of it; None where this run could not be held against
@@ -65,12 +65,12 @@ class BaselineComparison:
     known: tuple[KnownChange, ...] | None = None
 
 
-def compare_with_baseline(birth: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
-    """Hold a run against the birth in its plan."""
-    now = history_facts.facts_of(entries)
-    if now is None:
+def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
+    """Compare a run with the baseline in its plan."""
+    tonight = history_facts.facts_of(entries)
+    if tonight is None:
         return BaselineComparison((Finding("error", "run", NO_INVENTORY),), ())
-    found = machine_changes(birth, now)
+    found = machine_changes(baseline, tonight)
     findings = tuple(
         Finding(change.kind, "run", change.text, component=change.component, event=change.event)
         for change in found
@@ -82,15 +82,15 @@ def compare_with_baseline(birth: MachineFacts, entries: Sequence[Entry]) -> Base
     )
 
 
-def machine_changes(birth: MachineFacts, now: MachineFacts) -> tuple[MachineChange, ...]:
+def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
     """Everything that changed since, failures first.
 
-    The rules are those of `birth`; without any nothing is compared.
+    The rules are those of `baseline`; without any nothing is compared.
     """
-    if birth.book is None:
+    if baseline.book is None:
         return ()
-    pair = _Pair(birth, now, birth.book)
-    found = chain(pair.parts(), pair.facts(), pair.untold())
+    pair = _Pair(baseline, tonight, baseline.book)
+    found = chain(pair.parts(), pair.facts(), pair.unknown_facts())
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
 
@@ -104,20 +104,21 @@ def _size(told: str) -> float | None:
 
 
 class _Pair:
-    """A birth and tonight's run, with the parts of one matched to those of the other."""
+    """A baseline and tonight's run, with the parts of one matched to those of the other."""
 
-    def __init__(self, birth: MachineFacts, now: MachineFacts, book: ChangeBook) -> None:
+    def __init__(self, baseline: MachineFacts, tonight: MachineFacts, book: ChangeBook) -> None:
         self._book = book
-        self._when = f"when the baseline was recorded ({birth.utc[:10]})"
-        self._tonight = now.utc[:10]
-        self._known = {(one.part, one.what, one.now): one.since for one in birth.known}
-        self._then, self._now = Parts(birth, book.counted), Parts(now, book.counted)
+        self._when = f"when the baseline was recorded ({baseline.utc[:10]})"
+        self._tonight = tonight.utc[:10]
+        self._known = {(one.part, one.what, one.now): one.since for one in baseline.known}
+        self._then, self._now = Parts(baseline, book.counted), Parts(tonight, book.counted)
         shared = self._then.macs() & self._now.macs()
         first = self._then.identities | self._then.links(shared)
         later = self._now.identities | self._now.links(shared)
         matching = match(first, later, self._now.names)
-        # tonight's by the names that they had
-        self._names = {matching.name(part): part for part in self._now.names}
+        self._names = {
+            matching.name(part): part for part in self._now.names
+        }  # tonight's by the names that they had
         # Another network card in the same place is told by its address, which an administrator may
         # give as well.
         self._replaced = {
@@ -129,13 +130,14 @@ class _Pair:
         for part in self._then.names:
             now = self._names.get(part)
             if now is None:
-                # or else it is the name of another part by now
-                free = part if part not in self._now.names else None
+                free = (
+                    part if part not in self._now.names else None
+                )  # or else it is the name of another part by now
                 yield from self._part(
                     "missing",
                     part,
                     free,
-                    f"{self._then.called(part)} is missing: it was there {self._when}",
+                    f"{self._then.describe(part)} is missing: it was there {self._when}",
                 )
             elif one := self._replaced.get(part):
                 text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
@@ -145,7 +147,7 @@ class _Pair:
         for name, part in self._names.items():
             if name not in self._then.names:
                 yield from self._part(
-                    "added", part, part, f"{self._now.called(part)} was not there {self._when}"
+                    "added", part, part, f"{self._now.describe(part)} was not there {self._when}"
                 )
 
     def _part(
@@ -155,9 +157,9 @@ class _Pair:
         rule = self._book.of_part(kind, change)
         both = kind in self._then.looked & self._now.looked
         if rule is not None and (both or change == "unread"):
-            yield from self._told(rule, component, text, (part, change, now))
+            yield from self._change(rule, component, text, (part, change, now))
 
-    def _told(
+    def _change(
         self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
     ) -> Iterator[MachineChange]:
         """What a rule makes of a change.
@@ -192,7 +194,7 @@ class _Pair:
         Bus numbers change when a card is added: a slot's own name goes first.
         """
         if kind_of(part) == _NAMED_BY_SLOT:
-            return f"{self._then.called(part)} {self._when} is {now} now" if part != now else None
+            return f"{self._then.describe(part)} {self._when} is {now} now" if part != now else None
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
         addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
         same_slot = None not in slots and len(set(slots)) == 1
@@ -228,11 +230,11 @@ class _Pair:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
-            shown = [_shown(rule, name, text) for text in (before, after)]
+            shown = [_fact_text(rule, name, text) for text in (before, after)]
             text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
-            yield from self._told(rule, part or None, text, (then, name, after))
+            yield from self._change(rule, part or None, text, (then, name, after))
 
-    def untold(self) -> Iterator[MachineChange]:
+    def unknown_facts(self) -> Iterator[MachineChange]:
         """What was told then and is not now: nobody knows whether it changed."""
         for kind in sorted(self._then.looked - self._now.looked):
             text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
@@ -273,7 +275,7 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
     return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
 
 
-def _shown(rule: ChangeRule, name: str, text: str) -> str:
+def _fact_text(rule: ChangeRule, name: str, text: str) -> str:
     """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0`
     of a version is just that.
     """

@@ -17,9 +17,9 @@ from acceptance.core import direction, duration
 from acceptance.core.fold import fold
 from acceptance.core.judgement import Judgement
 from acceptance.core.record import Entry, Outcome, RunStarted
-from acceptance.core.verdict import Verdict, Word, worst
+from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.facts import circumstances
-from acceptance.history.matching import Matching, Moved, Replaced, match, unique_identities
+from acceptance.history.matching import Matching, MovedPart, ReplacedPart, match, unique_identities
 from acceptance.history.noise import NoiseBook, Spread
 from acceptance.machine import recorded_inventory
 
@@ -44,13 +44,13 @@ BAD: frozenset[DifferenceKind] = frozenset({"worse", "lost"})
 REPORTED_KINDS: frozenset[DifferenceKind] = frozenset(
     {"worse", "lost", "changed", "better", "gained"}
 )
-_WORDS: tuple[Word, ...] = ("PASS", "UNJUDGED", "FAIL")
+_WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")
 
 MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ComparedRun:
     """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and
     with, `seconds` how long it took.
     """
@@ -102,7 +102,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class OutcomeChange:
     """A check, or the verdict of the run (`check` is None), that did not come to the same in all
     runs; None where it was not due.
     """
@@ -113,7 +113,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FactDifference:
     """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None
     where a run does not tell.
     """
@@ -127,13 +127,13 @@ class Difference:
 class Comparison:
     """Everything that is to be said of several runs; rows outside the noise stand first."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[ComparedRun, ...]
     other_machines: tuple[int, ...]  # the later runs that are of another machine than the first
-    moved: tuple[tuple[Moved, ...], ...]  # by later run
-    replaced: tuple[tuple[Replaced, ...], ...]
-    outcomes: tuple[Outcomes, ...]
+    moved: tuple[tuple[MovedPart, ...], ...]  # by later run
+    replaced: tuple[tuple[ReplacedPart, ...], ...]
+    outcomes: tuple[OutcomeChange, ...]
     rows: tuple[ComparisonRow, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[FactDifference, ...]
 
     def of_kind(self, *kinds: DifferenceKind) -> tuple[ComparisonRow, ...]:
         """The rows of these kinds, in their order."""
@@ -147,7 +147,7 @@ class Comparison:
         )
 
 
-def compare(runs: Sequence[Run], book: NoiseBook) -> Comparison:
+def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
     """Compare two runs or more; raises ValueError for fewer."""
     if len(runs) < 2:
         raise ValueError("a comparison needs two runs")
@@ -172,7 +172,7 @@ def compare(runs: Sequence[Run], book: NoiseBook) -> Comparison:
     )
 
 
-def _components(run: Run) -> tuple[str, ...]:
+def _components(run: ComparedRun) -> tuple[str, ...]:
     facts = (component for component, _ in run.facts if component)
     return (
         *(judged.due.component for check in run.verdict.checks for judged in check.judged),
@@ -180,7 +180,7 @@ def _components(run: Run) -> tuple[str, ...]:
     )
 
 
-def _figures(run: Run, how: Matching | None) -> dict[MeasurementKey, Judgement]:
+def _figures(run: ComparedRun, how: Matching | None) -> dict[MeasurementKey, Judgement]:
     """Everything due, by check, measurement, and component as the first run names it."""
     return {
         (
@@ -199,13 +199,13 @@ def _rank(row: ComparisonRow) -> tuple[int, float]:
 
 def _row(
     key: MeasurementKey,
-    found: Sequence[Judgement | None],
-    runs: Sequence[Run],
+    judgements: Sequence[Judgement | None],
+    runs: Sequence[ComparedRun],
     matched: Sequence[Matching],
     book: NoiseBook,
 ) -> ComparisonRow:
     check, measurement, component = key
-    due = next(one.due for one in found if one is not None)
+    due = next(one.due for one in judgements if one is not None)
     why = book.incomparable(measurement)
     same = [
         True,
@@ -214,7 +214,7 @@ def _row(
             for run, how in zip(runs[1:], matched, strict=True)
         ),
     ]
-    values = tuple(one.value if one is not None else None for one in found)
+    values = tuple(one.value if one is not None else None for one in judgements)
     own = [value for value, mine in zip(values, same, strict=True) if mine and value is not None]
     changes = []
     for place, run in enumerate(runs[1:], start=1):
@@ -222,11 +222,11 @@ def _row(
         spread = book.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
         if same[place]:
             spread = book.repeated(spread, own)
-        changes.append(_change(found[0], found[place], spread, book, why))
+        changes.append(_change(judgements[0], judgements[place], spread, book, why))
     return ComparisonRow(check, measurement, component, due.unit, values, tuple(changes), why)
 
 
-def _same_part(first: Run, later: Run, how: Matching, component: str) -> bool:
+def _same_part(first: ComparedRun, later: ComparedRun, how: Matching, component: str) -> bool:
     """Whether a component is one and the same part in both runs: by its identity where it tells
     one, else by the machine it is in.
     """
@@ -270,16 +270,16 @@ def _change(
     return ValueChange(kind, difference, share, spread, times)
 
 
-def _outcomes(runs: Sequence[Run]) -> Iterator[Outcomes]:
+def _outcomes(runs: Sequence[ComparedRun]) -> Iterator[OutcomeChange]:
     words = tuple(run.verdict.verdict for run in runs)
     if len(set(words)) > 1:
         ranks = [_WORDS.index(word) for word in words]
-        yield Outcomes(None, words, "worse" if max(ranks[1:]) > ranks[0] else "better")
+        yield OutcomeChange(None, words, "worse" if max(ranks[1:]) > ranks[0] else "better")
     found = [{check.id: check.outcome for check in run.verdict.checks} for run in runs]
     for check in dict.fromkeys(chain.from_iterable(found)):
         outcomes = tuple(one.get(check) for one in found)
         if len(set(outcomes)) > 1:
-            yield Outcomes(
+            yield OutcomeChange(
                 check,
                 outcomes,
                 min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index),
@@ -296,7 +296,9 @@ def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
     return "worse" if worst((before, after)) == after else "better"
 
 
-def _differences(runs: Sequence[Run], matched: Sequence[Matching]) -> Iterator[Difference]:
+def _differences(
+    runs: Sequence[ComparedRun], matched: Sequence[Matching]
+) -> Iterator[FactDifference]:
     named = [dict(runs[0].facts)]
     for run, how in zip(runs[1:], matched, strict=True):
         named.append(
@@ -305,10 +307,10 @@ def _differences(runs: Sequence[Run], matched: Sequence[Matching]) -> Iterator[D
     for key in dict.fromkeys(chain.from_iterable(named)):
         values = tuple(facts.get(key) for facts in named)
         if len(set(values)) > 1:
-            yield Difference(*key, values)
+            yield FactDifference(*key, values)
 
 
-def run_of(entries: Sequence[Entry], name: str) -> Run:
+def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
     """A run under the name by which it is told from others.
 
     Raises UnreadableRun where nothing can be judged.
@@ -316,7 +318,7 @@ def run_of(entries: Sequence[Entry], name: str) -> Run:
     verdict = fold(entries)
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
     inventory = recorded_inventory.observed_record(entries).inventory
-    return Run(
+    return ComparedRun(
         name,
         verdict,
         start.machine_id,

@@ -15,9 +15,9 @@ import msgspec
 
 from acceptance.core.limit import number, quantity
 from acceptance.history.reference import (
-    Bounds,
-    Counter,
+    CounterReference,
     Reference,
+    ReferenceBounds,
     basis,
     describe_first_nights,
     nights,
@@ -66,7 +66,7 @@ def judge(
     unit: str,
     past: Reference,
     value: float,
-    again: float | None = None,
+    repeated: float | None = None,
 ) -> DriftJudgement:
     """Hold a value, and that of the second look where one was taken, against the past.
 
@@ -74,27 +74,29 @@ def judge(
     """
     where = f"{measurement} on {component}"
     if not math.isfinite(value):
-        told = f"{where} is no finite number that could be held against its past"
-        return DriftJudgement((DriftFinding("fail", "step", told),), outside=True)
+        words = f"{where} is no finite number that could be held against its past"
+        return DriftJudgement((DriftFinding("fail", "step", words),), outside=True)
     if past.counter is not None:
-        return _counted(where, unit, past, past.counter, value)
+        return _judge_counter(where, unit, past, past.counter, value)
     noise = _noise(where, unit, past)
     crossed = list(_crossings(past, unit, value))
     if not crossed:
         return DriftJudgement(noise)
-    stayed = again is None or not math.isfinite(again) or any(_crossings(past, unit, again))
+    stayed = (
+        repeated is None or not math.isfinite(repeated) or any(_crossings(past, unit, repeated))
+    )
     kind, why = _weight(past, stayed)
-    second = "" if again is None else f", {quantity(again, unit)} at the second look"
-    told = "; ".join(one.words for one in crossed)
+    second = "" if repeated is None else f", {quantity(repeated, unit)} at the second look"
+    words = "; ".join(one.words for one in crossed)
     text = (
-        f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: "
+        f"{where}: measured {quantity(value, unit)}{second}: {words}; {why}; basis: "
         f"{basis(past, unit)}"
     )
     return DriftJudgement(
         (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise),
         stayed,
         not stayed,
-        again is None,
+        repeated is None,
     )
 
 
@@ -109,25 +111,27 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
     if past.level is not None and past.level.bounds.beyond(value):
         level = past.level
         before = f"the median of {nights(level.nights)} before, {quantity(level.middle, unit)}"
-        yield _Crossed("step", _off(value, level.middle, before, level.bounds, unit))
+        yield _Crossed("step", _deviation_text(value, level.middle, before, level.bounds, unit))
     if past.slope is not None and past.slope.bounds.beyond(value):
         slope = past.slope
         way = (
             f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within "
             f"{slope.days:.0f} days"
         )
-        told = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
-        yield _Crossed("slope", told)
+        text = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
+        yield _Crossed("slope", text)
     if past.first is not None and past.first.bounds.beyond(value):
         first = past.first
         before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
         yield _Crossed(
             "slope" if first.moved else "step",
-            _off(value, first.middle, before, first.bounds, unit),
+            _deviation_text(value, first.middle, before, first.bounds, unit),
         )
 
 
-def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
+def _deviation_text(
+    value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str
+) -> str:
     """How far a value is from what it was, in words."""
     far = abs(value - middle)
     share = middle and unit not in ("count", "degC", "s")
@@ -155,16 +159,16 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
     if grown is None:
         return ()
     now, before = quantity(grown.now, unit), quantity(grown.before, unit)
-    told = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
+    text = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
     return (
         DriftFinding(
-            "warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"
+            "warn", "noise", f"{where}: its noise has grown: {text}; basis: {basis(past, unit)}"
         ),
     )
 
 
-def _counted(
-    where: str, unit: str, past: Reference, counter: Counter, value: float
+def _judge_counter(
+    where: str, unit: str, past: Reference, counter: CounterReference, value: float
 ) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
@@ -175,7 +179,7 @@ def _counted(
     off = past.off + 1
     again = counter.repeats and (past.before or off >= past.off_fails)
     stood = quantity(counter.stood, unit)
-    told = (
+    words = (
         f"grew by {quantity(grown, unit)} within {_days(counter.days)}, "
         f"{f'set back from {stood}' if back else f'from {stood}'}"
     )
@@ -189,7 +193,7 @@ def _counted(
     )
     running = f"; {strayed}" if again else ""
     text = (
-        f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: "
+        f"{where}: measured {quantity(value, unit)}: {words}, {bounds}{running}; basis: "
         f"{basis(past, unit)}"
     )
     return DriftJudgement(
@@ -198,5 +202,5 @@ def _counted(
 
 
 def _days(days: float) -> str:
-    told = number(round(days, 1))
-    return "1 day" if told == "1" else f"{told} days"
+    text = number(round(days, 1))
+    return "1 day" if text == "1" else f"{text} days"

@@ -31,7 +31,7 @@ class DriftFileError(Exception):
     """
 
 
-class Nights(Strict, frozen=True):
+class NightCounts(Strict, frozen=True):
     """The median is of so many `recent` nights, and of `least` at the fewest.
 
     Of more than are needed the first `recent` and the last `known` are read.
@@ -70,7 +70,7 @@ class Start(Strict, frozen=True):
     basis: Text
 
 
-class Slow(Strict, frozen=True):
+class SlopeRule(Strict, frozen=True):
     """A slope is looked for in the last `over` nights, in `least` at the fewest that lie `days`
     apart.
 
@@ -96,7 +96,7 @@ class Growth(Strict, frozen=True):
     basis: Text
 
 
-class Off(Strict, frozen=True):
+class OutsideNights(Strict, frozen=True):
     """So many nights that were outside or unsteady among the last ones fail, tonight included."""
 
     of: Annotated[int, msgspec.Meta(ge=2)]
@@ -140,13 +140,13 @@ class Rate(_Named, frozen=True, kw_only=True):
 class Constants(Strict, frozen=True):
     """The rules that hold for every measurement."""
 
-    nights: Nights
+    nights: NightCounts
     deviation: Deviation
     step: Step
     first: Start
-    slope: Slow
+    slope: SlopeRule
     growth: Growth
-    off: Off
+    off: OutsideNights
 
 
 class _Sheet(Constants, frozen=True):

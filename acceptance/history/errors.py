@@ -16,15 +16,16 @@ class HistoryError(Exception):
     """The history cannot be read or written; the message is one sentence with its cure."""
 
 
-class Damaged(HistoryError):
+class DamagedHistory(HistoryError):
     """The file is no sound database of ours: it can be set aside, and another
     one made from the journals.
     """
 
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-# how Python, which gives that no number, begins when a text is no UTF-8
-_NO_TEXT = "Could not decode"
+_NO_TEXT = (
+    "Could not decode"  # how Python, which gives that no number, begins when a text is no UTF-8
+)
 _CURES = {
     sqlite3.SQLITE_BUSY: (
         "is in use by another process",
@@ -64,13 +65,14 @@ _CURES = {
 def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
     """The sentence for what SQLite says."""
     code = getattr(error, "sqlite_errorcode", None)
-    # the rest of the number tells which part of SQLite met it
-    plain = code & 0xFF if code is not None else None
+    plain = (
+        code & 0xFF if code is not None else None
+    )  # the rest of the number tells which part of SQLite met it
     if plain in _DAMAGED or (code is None and str(error).startswith(_NO_TEXT)):
-        return Damaged(f"{path}: is damaged ({error}): {REBUILD}")
+        return DamagedHistory(f"{path}: is damaged ({error}): {REBUILD}")
     what, cure = _CURES.get(plain or 0, ("cannot be used", "keep the file and report it"))
-    told = "" if "(" in what else f" ({error})"
-    return HistoryError(f"{path}: {what}{told}: {cure}")
+    text = "" if "(" in what else f" ({error})"
+    return HistoryError(f"{path}: {what}{text}: {cure}")
 
 
 @contextlib.contextmanager

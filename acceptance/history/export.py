@@ -35,11 +35,17 @@ COLUMNS = (
     "failed",
 )
 _AT_ONCE = 1000  # rows that are written together
-# with one of these a spreadsheet takes a text for something to reckon
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+)  # with one of these a spreadsheet takes a text for something to reckon
 
 
-def others(out: Path, machine_id: str) -> tuple[str, ...]:
+def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
     """Machines that have a history in the same folder, without this one."""
     own = location.folder(out, machine_id)
     found = (place.parent for place in (out / location.FOLDER).glob(f"*/{location.DATABASE}"))
@@ -55,29 +61,31 @@ def trend_report(
     measurement: str | None = None,
     component: str | None = None,
     last: int | None = NIGHTS,
-    born: Callable[[TrendSeries], float | None] = lambda _: None,
+    baseline_value: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights with the courses that match. `born` tells the baseline's value of one.
+    """The last nights with the courses that match.
 
-    Raises HistoryError.
+    `baseline_value` tells the baseline's value of one. Raises HistoryError.
     """
-    # a night that is added meanwhile would be in one of them and not in another
-    with store.still():
+    with (
+        store.snapshot()
+    ):  # a night that is added meanwhile would be in one of them and not in another
         nights, recorded = store.nights(last), store.count()
         facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
         found = queries.trend_series(store, measurement, component, last)
     virtual = any(one.virtual for one in nights)
     rows = tuple(
-        trend.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found
+        trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one))
+        for one in found
     )
     shown = tuple(
         TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights
     )
-    return TrendReport(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
+    return TrendReport(machine_id, recorded, shown, rows, other_machines(out, machine_id), baseline)
 
 
-def exported(
+def export_rows(
     store: Store,
     form: str,
     measurement: str | None = None,

@@ -12,7 +12,7 @@ from typing import Any
 from acceptance.core.limit import GIB
 from acceptance.core.record import Entry, Measured, RunStarted
 from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.change_rules import Counted
+from acceptance.history.change_rules import CountedParts
 from acceptance.machine import recorded_inventory
 from acceptance.machine.recorded_inventory import Table
 
@@ -120,11 +120,11 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
         parts=tuple(component for component, _ in _parts(inventory)),
         identities=recorded_inventory.identities(inventory),
         facts=tuple((component, name, told) for (component, name), told in facts.items()),
-        looked=tuple(_looked(inventory)),
+        looked=tuple(_kinds_known(inventory)),
     )
 
 
-def _looked(inventory: Table) -> Iterator[str]:
+def _kinds_known(inventory: Table) -> Iterator[str]:
     """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are
     for root to read.
     """
@@ -162,8 +162,9 @@ def _of_gpu(device: Table) -> dict[str, object]:
     found = {name: device.get(name) for name in _OF_GPU} | {
         name: traits.get(name) for name in _OF_TRAITS
     }
-    # one that has stopped answering tells nothing of its links
-    if traits and not device.get("error"):
+    if traits and not device.get(
+        "error"
+    ):  # one that has stopped answering tells nothing of its links
         found["nvlinks"] = sum(
             link.get("active") is True for link in recorded_inventory.rows(device, "links")
         )
@@ -230,7 +231,7 @@ def kind_of(component: str) -> str:
     return next(found, component or "machine")
 
 
-def _counts(component: str, facts: Facts, counted: Counted) -> bool:
+def _counts(component: str, facts: Facts, counted: CountedParts) -> bool:
     kind = kind_of(component)
     if kind == "disk":
         return (
@@ -251,8 +252,8 @@ class Parts:
     them and about the machine.
     """
 
-    def __init__(self, told: MachineFacts, counted: Counted) -> None:
-        facts = told.told()
+    def __init__(self, told: MachineFacts, counted: CountedParts) -> None:
+        facts = told.by_name()
         self.names = tuple(part for part in told.parts if _counts(part, facts, counted))
         others = set(told.parts) - set(self.names)
         self.facts = {name: text for name, text in facts.items() if name[0] not in others}
@@ -265,14 +266,14 @@ class Parts:
         """One fact; None where it was not told."""
         return self.facts.get((part, name))
 
-    def called(self, part: str) -> str:
+    def describe(self, part: str) -> str:
         """A part with what is printed on it and where it is, for somebody who looks for it."""
         model = (
             self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
         )
         identity = self.identities.get(part) or self.fact(part, "mac")
-        told = ", ".join(filter(None, [model, identity, self.place(part)]))
-        return f"{part} ({told})" if told else part
+        words = ", ".join(filter(None, [model, identity, self.place(part)]))
+        return f"{part} ({words})" if words else part
 
     def place(self, part: str) -> str | None:
         """Where a part is on the PCI bus: the name of its slot, and its address."""

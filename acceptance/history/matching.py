@@ -16,7 +16,7 @@ _NOBODY = re.compile("0*|f{4,}|n/?a|none|unknown", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedPart:
     """One and the same part under two names: it has moved to another slot."""
 
     identity: str
@@ -25,7 +25,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacedPart:
     """Two parts under one name."""
 
     component: str
@@ -40,8 +40,8 @@ class Matching:
     """
 
     names: Mapping[str, str]
-    moved: tuple[Moved, ...]
-    replaced: tuple[Replaced, ...]
+    moved: tuple[MovedPart, ...]
+    replaced: tuple[ReplacedPart, ...]
 
     def name(self, component: str) -> str:
         """The name in the first run; a path is named by its two ends."""
@@ -99,6 +99,6 @@ def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[s
     )
     return Matching(
         names,
-        tuple(Moved(identity, old, new) for old, new, identity in moved),
-        tuple(Replaced(*one) for one in replaced),
+        tuple(MovedPart(identity, old, new) for old, new, identity in moved),
+        tuple(ReplacedPart(*one) for one in replaced),
     )

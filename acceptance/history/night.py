@@ -17,7 +17,7 @@ from acceptance.core import foreign_process
 from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import Entry, RunClosed, RunEnded, RunStarted
-from acceptance.core.verdict import UnreadableRun, Word
+from acceptance.core.verdict import UnreadableRun, VerdictWord
 from acceptance.history import changes, comparison, era
 from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
@@ -27,7 +27,7 @@ from acceptance.machine import recorded_inventory
 # Why a night is no measure for others: it tested a part of the machine, it did not come to its end,
 # somebody else used its GPUs, or its loads ran in an image that the user named, which may hold
 # anything. Or nothing is left of it but what could be read of a damaged history.
-Apart = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
+ExclusionReason = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
 _TOGETHER = "gpus"  # all GPUs of the test, as one component
 _DAY_S = 86400.0
@@ -109,10 +109,10 @@ class Night:
     seconds: float | None
     profile: str
     scope: Scope
-    verdict: Word
+    verdict: VerdictWord
     virtual: bool
     postponed: bool
-    apart: Apart | None
+    apart: ExclusionReason | None
     era: Era
     identities: Mapping[str, str]
     figures: tuple[NightMeasurement, ...]
@@ -147,15 +147,15 @@ def night_from_entries(entries: Sequence[Entry]) -> Night:
         verdict=verdict.verdict,
         virtual=run.virtual,
         postponed=verdict.postponed is not None,
-        apart=_apart(entries, start) if verdict.postponed is None else None,
+        apart=_exclusion_reason(entries, start) if verdict.postponed is None else None,
         era=era.era_of_run(start.plan, start.provenance, inventory),
         identities=identities,
         figures=tuple({figure.line: figure for figure in figures}.values()),
-        told=_told(entries, start) if verdict.postponed is None else None,
+        told=_reported_changes(entries, start) if verdict.postponed is None else None,
     )
 
 
-def _told(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None:
+def _reported_changes(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None:
     birth = start.plan.birth
     known = changes.compare_with_baseline(birth, entries).known if birth else None
     return ReportedChanges(birth.run_id, known) if birth and known is not None else None
@@ -176,7 +176,7 @@ def day_of(utc: str) -> float:
         ) from error
 
 
-def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
+def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionReason | None:
     ends = [entry.body for entry in entries if isinstance(entry.body, RunEnded)]
     if (
         any(isinstance(entry.body, RunClosed) for entry in entries)
@@ -223,11 +223,15 @@ def series_key(
     known before anything is measured.
     """
     return SeriesKey(
-        check, due.measurement, due.component, due.unit, part(due.component, identities, gpus)
+        check,
+        due.measurement,
+        due.component,
+        due.unit,
+        part_identity(due.component, identities, gpus),
     )
 
 
-def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
+def part_identity(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
     """The identity of what a value belongs to: of a path both ends, of all GPUs together each of
     them.
 
@@ -237,7 +241,7 @@ def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> 
     each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
-    told = unique_identities(identities)
-    known = [told[end] for end in ends if end in told]
+    identity = unique_identities(identities)
+    known = [identity[end] for end in ends if end in identity]
     join = "+" if component == _TOGETHER else _WAY
     return join.join(known) if known and len(known) == len(ends) else None

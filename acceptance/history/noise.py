@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,7 +79,8 @@ class Spread:
         return self.size if self.absolute else self.size * max(abs(first), abs(second))
 
 
-def _named(measurement: str, patterns: Sequence[str]) -> bool:
+@functools.cache
+def _matches(measurement: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(measurement, pattern) for pattern in patterns)
 
 
@@ -93,7 +95,7 @@ class NoiseBook:
         None where they do.
         """
         found = (
-            row.basis for row in self.sheet.incomparable if _named(measurement, row.measurements)
+            row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements)
         )
         return next(found, None)
 
@@ -108,7 +110,7 @@ class NoiseBook:
 
     def _row(self, measurement: str, unit: str, virtual: bool) -> _Spreads:
         for row in self.sheet.noise:
-            if _named(measurement, row.measurements) and (virtual or not row.virtual):
+            if _matches(measurement, row.measurements) and (virtual or not row.virtual):
                 return row
         return next(row for row in self.sheet.unit if row.unit == unit)
 

@@ -60,7 +60,7 @@ def night_values(
     for number, line in _lines(store).items():
         if only is not None and line.measurement not in only:
             continue
-        told = {
+        values = {
             night: NightValue(days[night], value, again, *_marks(flags))
             if flags
             else NightValue(days[night], value, again)
@@ -68,10 +68,10 @@ def night_values(
             for night, value, again, flags in _rows(store, query, number, *span)
             if night in days  # one of another era may lie between
         }
-        if told:
+        if values:
             known = found.get(line.part)  # where the part was called otherwise, in another slot
-            found[line.part] = told if known is None else dict(sorted((known | told).items()))
-    return {part: tuple(told.values()) for part, told in found.items()}
+            found[line.part] = values if known is None else dict(sorted((known | values).items()))
+    return {part: tuple(values.values()) for part, values in found.items()}
 
 
 def _marks(flags: int) -> tuple[bool, bool, bool]:
@@ -150,13 +150,13 @@ def rows(
     what, where = measurement or "*", component or "*"
     named = (_first(store, last), what, what, where, where)
     with errors.history_errors(store.path):  # a row at a time: all of them may be millions
-        for *told, serial, unit, value, again, flags in store.connection.execute(query, named):
+        for *cells, serial, unit, value, again, flags in store.connection.execute(query, named):
             marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
-            yield (*told, serial or None, unit, value, again, *marks)
+            yield (*cells, serial or None, unit, value, again, *marks)
 
 
 def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have. Raises Damaged for what are no facts."""
+    """Every era by the number that points have. Raises DamagedHistory for what are no facts."""
     rows = _rows(store, "SELECT id, facts FROM era")
     return {number: era_of(facts, store.path) for number, facts in rows}
 
@@ -208,8 +208,8 @@ def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
     )
     for (text,) in _rows(store, query):
         with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
-            told = msgspec.json.decode(text, type=ReportedChanges)
-            return told.known if told.birth == birth else ()
+            reported = msgspec.json.decode(text, type=ReportedChanges)
+            return reported.known if reported.birth == birth else ()
     return ()
 
 

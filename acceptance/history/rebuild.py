@@ -12,10 +12,10 @@ from pathlib import Path
 from acceptance.core.record import RunStarted
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import errors, location, night
-from acceptance.history.errors import Damaged, HistoryError
+from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.night import Night
-from acceptance.history.salvage import Old
+from acceptance.history.salvage import OldHistory
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader, run_folder, segment
 
@@ -49,7 +49,7 @@ def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
         except BaseException:
             store.close()
             raise
-    except Damaged as error:
+    except DamagedHistory as error:
         return rebuild(out, machine_id, str(error).partition(f": {errors.REBUILD}")[0])
     try:
         return store, catch_up(store, out, machine_id)[1]
@@ -67,23 +67,27 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
-        told = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
+        notices = (
+            [] if why is not None and _sound(path) else _rebuild_file(out, machine_id, path, why)
+        )
     store = Store.open(path)
     try:
-        # what came to its end meanwhile
-        return store, (*told, *catch_up(store, out, machine_id)[1])
+        return store, (
+            *notices,
+            *catch_up(store, out, machine_id)[1],
+        )  # what came to its end meanwhile
     except BaseException:
         store.close()
         raise
 
 
-def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
+def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
     """Make the new file beside the old one, and put it in its place; what there is to tell."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)
     there = path if path.exists() else None
-    with Old.open(there, machine_id) as old, Store.open(making, held=True) as store:
-        count, told = catch_up(store, out, machine_id, old)
+    with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
+        count, notices = catch_up(store, out, machine_id, old)
     # The last to close a file empties its log: where that found no room, the file alone is not
     # whole.
     if making.with_name(f"{making.name}-wal").exists():
@@ -97,7 +101,7 @@ def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
         _keep(path, aside)
         kept = f"; the old file is kept as {aside.name}"
     making.replace(path)
-    return [f"{why or path}: the history was made anew, with {nights}{kept}", *told]
+    return [f"{why or path}: the history was made anew, with {nights}{kept}", *notices]
 
 
 def _keep(path: Path, aside: Path) -> None:
@@ -125,13 +129,13 @@ def _sound(path: Path) -> bool:
     try:
         with Store.view(path) as store:
             store.check()
-    except Damaged:
+    except DamagedHistory:
         return False
     return True
 
 
 def catch_up(
-    store: Store, out: Path, machine_id: str, old: Old | None = None
+    store: Store, out: Path, machine_id: str, old: OldHistory | None = None
 ) -> tuple[int, tuple[str, ...]]:
     """Add every closed run of this machine that the store does not hold, oldest first; how many,
     and what there is to tell.
@@ -141,7 +145,7 @@ def catch_up(
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
-    told: list[str] = []
+    notices: list[str] = []
     unread: list[str] = []
     found: dict[str, _Found] = {}
     for run in _runs(out, machine_id, folders, unread):
@@ -168,10 +172,10 @@ def catch_up(
             count += store.add(made, found[run_id].folder if run_id in found else None)
     if unread:
         more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
-        told.append(
+        notices.append(
             f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}"
         )
-    return count, tuple(told + list(old.told if old else ()))
+    return count, tuple(notices + list(old.has_unreadable_rows if old else ()))
 
 
 def _night(out: Path, run: _Found) -> Night:
@@ -195,7 +199,7 @@ def _runs(
         if not (out / name / run_folder.VERDICT).is_file():
             continue  # it is being written, or will be closed by the next start
         try:
-            head, first = reader.beginning(out / name)
+            head, first = reader.read_first_record(out / name)
             if (
                 first is None
                 or not isinstance(first.body, RunStarted)

@@ -17,7 +17,7 @@ from acceptance.core.limit import number, quantity
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
+class ReferenceBounds(msgspec.Struct, frozen=True, omit_defaults=True):
     """The lowest and the highest value that are within; at least one of them is there."""
 
     low: float | None = None
@@ -49,10 +49,10 @@ class Level(msgspec.Struct, frozen=True, omit_defaults=True):
     nights: int
     deviation: float
     factor: float
-    bounds: Bounds
+    bounds: ReferenceBounds
 
 
-class First(msgspec.Struct, frozen=True, omit_defaults=True):
+class FirstNights(msgspec.Struct, frozen=True, omit_defaults=True):
     """How it began: the median of the first nights, from which `day` on, and how many they are.
 
     `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the
@@ -62,7 +62,7 @@ class First(msgspec.Struct, frozen=True, omit_defaults=True):
     middle: float
     nights: int
     day: float
-    bounds: Bounds
+    bounds: ReferenceBounds
     baseline: bool = False
     moved: bool = False
 
@@ -76,7 +76,7 @@ class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
     last: float
     days: float
     nights: int
-    bounds: Bounds
+    bounds: ReferenceBounds
 
 
 class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,7 +89,7 @@ class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
     nights: int
 
 
-class Counter(msgspec.Struct, frozen=True, omit_defaults=True):
+class CounterReference(msgspec.Struct, frozen=True, omit_defaults=True):
     """A counter that only grows: where it stood `days` before tonight, and by how much it may have
     grown since.
 
@@ -120,10 +120,10 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
     off: int = 0
     before: bool = False
     level: Level | None = None
-    first: First | None = None
+    first: FirstNights | None = None
     slope: Slope | None = None
     grown: NoiseGrowth | None = None
-    counter: Counter | None = None
+    counter: CounterReference | None = None
     rebased: bool = False
 
 
@@ -139,12 +139,12 @@ def basis(past: Reference, unit: str) -> str:
     parts = []
     if past.level is not None:
         one = past.level
-        told = (
+        text = (
             f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed"
             if one.deviation
             else ""
         )
-        parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{told}")
+        parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{text}")
     if past.first is not None:
         parts.append(f"{describe_first_nights(past.first)} {quantity(past.first.middle, unit)}")
     if past.rebased:
@@ -152,7 +152,7 @@ def basis(past: Reference, unit: str) -> str:
     return "; ".join(parts)
 
 
-def describe_first_nights(first: First) -> str:
+def describe_first_nights(first: FirstNights) -> str:
     """What the first nights were, in words."""
     named = (
         f"baseline of {date(first.day)}"

@@ -11,12 +11,12 @@ import msgspec
 from acceptance.core.limit import Worse
 from acceptance.history.drift_rules import Constants, DriftRule, Rate
 from acceptance.history.reference import (
-    Bounds,
-    Counter,
-    First,
+    CounterReference,
+    FirstNights,
     Level,
     NoiseGrowth,
     Reference,
+    ReferenceBounds,
     Slope,
 )
 
@@ -47,35 +47,38 @@ _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
 
 
 def build_reference(
-    looks: Sequence[NightValue],
-    born: float | None,
+    nights: Sequence[NightValue],
+    baseline: float | None,
     *,
     rule: DriftRule,
     today: float,
-    born_day: float | None = None,
+    baseline_day: float | None = None,
     rebased: bool = False,
 ) -> Reference | None:
     """What tonight is held against; None where there is nothing yet.
 
-    `looks` are of one part in one era, in the order of their nights, without tonight's: all since
-    the machine was accepted, or the first and the last of them as many as the rules say. `born` is
-    the value of the run that accepted it and `born_day` when that was, in days since 1970-01-01 as
-    `today`. `rebased` says that this run was of another era: then its value does not count, and the
-    first nights of this era stand in its place; that of a counter counts all the same, because a
-    part goes on counting whatever it is tested with. Looks that are no finite number are passed
+    `nights` are of one part in one era, in their order, without tonight: all since the machine was
+    accepted, or the first and the last of them as many as the rules say. `baseline` is the value of
+    the run that accepted it and `baseline_day` when that was, in days since 1970-01-01 as `today`.
+    `rebased` says that this run was of another era: then its value does not count, and the first
+    nights of this era stand in its place; that of a counter counts all the same, because a part
+    goes on counting whatever it is tested with. Nights whose value is no finite number are passed
     over; one that broke its limit is a night outside, and no measure.
     """
-    every = [one for one in looks if math.isfinite(one.value)]
+    every = [one for one in nights if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
-    baseline = born is not None and born_day is not None and math.isfinite(born) and held
-    if baseline:
-        assert born is not None
-        assert born_day is not None
-        # whatever that night said of it: it was accepted
-        every.insert(0, NightValue(born_day, born))
+    has_baseline = (
+        baseline is not None and baseline_day is not None and math.isfinite(baseline) and held
+    )
+    if has_baseline:
+        assert baseline is not None
+        assert baseline_day is not None
+        every.insert(
+            0, NightValue(baseline_day, baseline)
+        )  # whatever that night said of it: it was accepted
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
-        return _counted(known, every, rule.rate, rule.constants, today)
+        return _counter_reference(known, every, rule.rate, rule.constants, today)
     rules = rule.constants
     decides = rule.worse is not None
     # What may be for the better becomes usual in time, or it would be remarked upon for ever.
@@ -84,12 +87,14 @@ def build_reference(
     recent = within[-rules.slope.over :]
     level = _level(recent, rule) if len(within) >= rules.nights.least else None
     first = None
-    if baseline or (
+    if has_baseline or (
         decides and len(inside) >= 2 * rules.nights.recent
     ):  # else the first nights are the last ones as well
-        first = _first(inside, level, rule, baseline=baseline)
+        first = _first(inside, level, rule, baseline=has_baseline)
     slope, grown = (
-        (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+        (_slope(recent, level, rule), _noise_growth(recent, rule))
+        if level is not None
+        else (None, None)
     )
     if level is None and first is None:
         return None
@@ -110,8 +115,8 @@ def build_reference(
     )
 
 
-def _outside(look: NightValue) -> bool:
-    return look.outside or look.failed
+def _outside(night: NightValue) -> bool:
+    return night.outside or night.failed
 
 
 def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
@@ -123,13 +128,17 @@ def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
     return Level(
-        _shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse)
+        _round_figure(middle),
+        count,
+        _round_figure(deviation),
+        step.factor,
+        _bounds(middle, allowed, rule.worse),
     )
 
 
 def _first(
     inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
-) -> First:
+) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
@@ -138,7 +147,7 @@ def _first(
     )
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
-    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
+    return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
 def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope | None:
@@ -158,7 +167,7 @@ def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope
     return Slope(first, last, days, len(within), bounds) if bounds.beyond(last) else None
 
 
-def _grown(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
+def _noise_growth(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
     rules = rule.constants.growth
     values = [one.value for one in within]
     if len(values) < rules.recent + rules.before:
@@ -168,13 +177,13 @@ def _grown(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
     before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
     now = _spread(late, _median(late))
     return (
-        NoiseGrowth(_shown(before), _shown(now), rules.recent)
+        NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent)
         if now > rules.ratio * before
         else None
     )
 
 
-def _counted(
+def _counter_reference(
     known: Sequence[NightValue],
     every: Sequence[NightValue],
     rate: Rate,
@@ -199,14 +208,14 @@ def _counted(
     ago = today - days[place]
     allowed = rate.step + rate.per_day * max(ago, 1.0)
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
-    counter = Counter(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
+    counter = CounterReference(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
     return Reference(
         True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter
     )
 
 
-def _limit_is_tighter(level: Level | None, first: First | None, rule: DriftRule) -> bool:
+def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:
     """Whether the limit fails whatever would lie beyond these bounds: then the
     nights add nothing to it.
     """
@@ -220,10 +229,10 @@ def _limit_is_tighter(level: Level | None, first: First | None, rule: DriftRule)
     return low and (not highs or (limit.high is not None and limit.high <= min(highs)))
 
 
-def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
+def _bounds(middle: float, allowed: float, worse: Worse | None) -> ReferenceBounds:
     low = None if worse == "higher" else -_up(allowed - middle)
     high = None if worse == "lower" else _up(middle + allowed)
-    return Bounds(low, high)
+    return ReferenceBounds(low, high)
 
 
 def _up(value: float) -> float:
@@ -235,7 +244,7 @@ def _up(value: float) -> float:
     return rounded if rounded >= value else round(rounded + 10.0**-places, places)
 
 
-def _shown(value: float) -> float:
+def _round_figure(value: float) -> float:
     """A figure that is told and decides nothing."""
     return float(f"{value:.5g}")
 

@@ -21,14 +21,15 @@ from acceptance.history import errors
 from acceptance.history.store import Store, StoredNight
 from acceptance.journal import reader, run_folder, segment
 
-# the last nights, of which two must agree that it is so late: one may have had a wrong clock
-_WITNESSES = 3
+_WITNESSES = (
+    3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
+)
 # beside the database: what is on its way out is no run any more, whoever dies while it goes
 REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """What was removed: folders with their bytes, and how many nights lost their figures.
 
     `left` is the bytes of the runs that stay.
@@ -48,7 +49,7 @@ def prune(
     keep_days: float | None = None,
     keep_bytes: int | None = None,
     never: Collection[str] = (),
-) -> Pruned:
+) -> PruneResult:
     """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no
     more than `keep_bytes`.
 
@@ -60,7 +61,7 @@ def prune(
         _finish(store)
         nights = store.nights()
         if not nights:
-            return Pruned((), 0, 0)
+            return PruneResult((), 0, 0)
         stay = {*never, nights[-1].run_id, *_latest(out)}
         old = (set(_older(nights, today, keep_days)) if keep_days is not None else set()) - stay
         sizes = {
@@ -77,7 +78,7 @@ def prune(
         folders = {one.run_id: str(one.folder) for one in nights}
         for run_id in going:
             _remove(store, out / folders[run_id], run_id)
-        return Pruned(
+        return PruneResult(
             tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left
         )
 
@@ -101,21 +102,25 @@ def _latest(out: Path) -> Iterator[str]:
         yield (out / "latest").readlink().name
 
 
-def _is_run(out: Path, one: StoredNight, machine_id: str) -> bool:
+def _is_run(out: Path, night: StoredNight, machine_id: str) -> bool:
     """Whether the folder of a night is there, and is that run of this machine, and closed."""
-    if one.folder is None or Path(one.folder).name != one.folder or (out / one.folder).is_symlink():
+    if (
+        night.folder is None
+        or Path(night.folder).name != night.folder
+        or (out / night.folder).is_symlink()
+    ):
         return False
     try:
-        _, first = reader.beginning(out / one.folder)
+        _, first = reader.read_first_record(out / night.folder)
     except segment.JournalError:
         return False
     if (
         first is None
         or not isinstance(first.body, RunStarted)
-        or not (out / one.folder / run_folder.VERDICT).is_file()
+        or not (out / night.folder / run_folder.VERDICT).is_file()
     ):
         return False
-    return (first.body.run_id, first.body.machine_id) == (one.run_id, machine_id)
+    return (first.body.run_id, first.body.machine_id) == (night.run_id, machine_id)
 
 
 def _size(folder: Path) -> int:

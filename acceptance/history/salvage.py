@@ -15,11 +15,11 @@ import msgspec
 
 from acceptance.core.plan import Scope
 from acceptance.core.regular_file import NotRegular
-from acceptance.core.verdict import Word
+from acceptance.core.verdict import VerdictWord
 from acceptance.history import location
 from acceptance.history.era import Era
-from acceptance.history.errors import Damaged
-from acceptance.history.night import Apart, Night, NightMeasurement, SeriesKey
+from acceptance.history.errors import DamagedHistory
+from acceptance.history.night import ExclusionReason, Night, NightMeasurement, SeriesKey
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
 
 _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
@@ -34,10 +34,10 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
     seconds: float | None
     profile: str
     scope: Scope
-    verdict: Word
+    verdict: VerdictWord
     virtual: int
     postponed: int
-    apart: Apart | None
+    apart: ExclusionReason | None
     facts: tuple[tuple[str, str], ...]
     identities: dict[str, str]
 
@@ -45,12 +45,12 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
 def _has_facts(facts: Any) -> bool:
     try:
         era_of(facts, Path())
-    except Damaged:
+    except DamagedHistory:
         return False
     return True
 
 
-class Old:
+class OldHistory:
     """Reads row by row what can be read.
 
     Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others.
@@ -100,7 +100,7 @@ class Old:
             self._connection.close()
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def has_unreadable_rows(self) -> tuple[str, ...]:
         """Whether anything could not be read."""
         if not self._lost:
             return ()
@@ -123,11 +123,11 @@ class Old:
                 made = msgspec.convert(
                     (run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row
                 )
-                return self._made(made, self._of(row[0]))
+                return self._night_from_row(made, self._measurements_of(row[0]))
             self._lost = True
         return None
 
-    def _made(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
+    def _night_from_row(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
         return Night(
             row.run_id,
             self._machine_id,
@@ -145,7 +145,7 @@ class Old:
             figures,
         )
 
-    def _of(self, seq: int) -> tuple[NightMeasurement, ...]:
+    def _measurements_of(self, seq: int) -> tuple[NightMeasurement, ...]:
         """The figures of a night; those of its neighbours are read along, line by line, because
         so they lie in the file.
         """
@@ -161,9 +161,9 @@ class Old:
                     if isinstance(flags, int) and all(
                         isinstance(one, float | None) for one in (value, again)
                     ):
-                        told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
+                        bits = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
                         self._figures.setdefault(night, []).append(
-                            NightMeasurement(line, value, again, *told)
+                            NightMeasurement(line, value, again, *bits)
                         )
                     else:
                         self._lost = True

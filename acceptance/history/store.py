@@ -19,7 +19,7 @@ import msgspec
 
 from acceptance.history import errors, location
 from acceptance.history.era import Era
-from acceptance.history.errors import Damaged, HistoryError
+from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.night import Night, NightMeasurement
 
@@ -56,7 +56,7 @@ def schema_version(
 ) -> int:
     """The version of a file; 0 of one in which there is nothing yet.
 
-    Raises Damaged for another program's database, HistoryError for one of a later version.
+    Raises DamagedHistory for another program's database, HistoryError for one of a later version.
     """
     owner, found, tables = (
         connection.execute(query).fetchone()[0]
@@ -69,7 +69,9 @@ def schema_version(
     if not tables and not owner:
         return 0
     if owner != APPLICATION or not isinstance(found, int) or found < 1:
-        raise Damaged(f"{path}: is another program's database: move it away, then start again")
+        raise DamagedHistory(
+            f"{path}: is another program's database: move it away, then start again"
+        )
     if found > len(steps):
         newer = f"is of version {found}, newer than this rigproof knows ({len(steps)})"
         raise HistoryError(
@@ -98,8 +100,9 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence
             connection.execute("ROLLBACK")
 
 
-# how long another writer is waited for; a night is written in a hundredth of a second
-BUSY_S = 20.0
+BUSY_S = (
+    20.0  # how long another writer is waited for; a night is written in a hundredth of a second
+)
 OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
 
 
@@ -130,7 +133,8 @@ class StoredNight:
 class Store:
     """An open history.
 
-    Every method raises HistoryError, and Damaged where the file is no sound database of ours.
+    Every method raises HistoryError, and DamagedHistory where the file is no sound database of
+    ours.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -139,30 +143,32 @@ class Store:
 
     @classmethod
     def open(
-        cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, held: bool = False
+        cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, locked: bool = False
     ) -> Self:
         """Open a machine's history to write; it is made where there is none, and brought to this
         version.
 
-        `held` says that the caller is `alone` in its folder. Raises HistoryError, also where the
-        file system does not let two processes share memory, which the write-ahead log needs.
+        `locked` says that the caller holds the `history_lock` of its folder. Raises HistoryError,
+        also where the file system does not let two processes share memory, which the write-ahead
+        log needs.
         """
         with (
             errors.history_errors(path),
-            contextlib.nullcontext() if held else history_lock(path.parent),
+            contextlib.nullcontext() if locked else history_lock(path.parent),
         ):
             location.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema_version(connection, path, steps) == 0:
-                    # what is pruned is given back to the disk
-                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                    connection.execute(
+                        "PRAGMA auto_vacuum = INCREMENTAL"
+                    )  # what is pruned is given back to the disk
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
-                    told = (
+                    text = (
                         f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
                     )
-                    raise HistoryError(f"{path}: {told}: give a folder on a local disk with --out")
+                    raise HistoryError(f"{path}: {text}: give a folder on a local disk with --out")
                 # A night is on the disk before its folder may be pruned, or the next one is held
                 # against it; it is one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
@@ -222,13 +228,13 @@ class Store:
     def check(self) -> None:
         """Look at the whole file.
 
-        Raises Damaged where SQLite finds anything wrong in its structure, and for eras without
-        facts.
+        Raises DamagedHistory where SQLite finds anything wrong in its structure, and for eras
+        without facts.
         """
         with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            raise errors.Damaged(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
+            raise errors.DamagedHistory(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
         self.eras()
 
     @contextlib.contextmanager
@@ -244,7 +250,7 @@ class Store:
                     self.connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
-    def still(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """All that is read within is of one moment, whoever adds a night meanwhile.
 
         Nothing may be written within.
@@ -280,8 +286,8 @@ class Store:
                 night.scope,
                 night.verdict,
             )
-            told = msgspec.json.encode(night.told).decode() if night.told else None
-            more = (night.virtual, night.postponed, night.apart, era, parts, told)
+            reported = msgspec.json.encode(night.told).decode() if night.told else None
+            more = (night.virtual, night.postponed, night.apart, era, parts, reported)
             done = connection.execute(
                 "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, "
                 "virtual, postponed, apart, era, parts,"
@@ -313,7 +319,7 @@ class Store:
         )
         with errors.history_errors(self.path):
             rows = self.connection.execute(query, (-1 if last is None else last,)).fetchall()
-        return tuple(map(_kept, reversed(rows)))
+        return tuple(map(_stored_night, reversed(rows)))
 
     def count(self) -> int:
         """How many nights are recorded."""
@@ -321,7 +327,7 @@ class Store:
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
-        """Every era by its key. Raises Damaged for what are no facts."""
+        """Every era by its key. Raises DamagedHistory for what are no facts."""
         with errors.history_errors(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
         return {key: era_of(facts, self.path) for key, facts in rows}
@@ -330,12 +336,12 @@ class Store:
 def era_of(facts: Any, path: Path) -> Era:
     """An era from its facts as they stand in a file.
 
-    Raises Damaged for anything that is no list of names and texts.
+    Raises DamagedHistory for anything that is no list of names and texts.
     """
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
-        raise errors.Damaged(
+        raise errors.DamagedHistory(
             f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}"
         ) from error
 
@@ -355,7 +361,7 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
     )
 
 
-def _kept(row: Sequence[Any]) -> StoredNight:
+def _stored_night(row: Sequence[Any]) -> StoredNight:
     seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, *words = row
     virtual, postponed, pruned = map(bool, words)
     return StoredNight(
@@ -375,8 +381,12 @@ def _kept(row: Sequence[Any]) -> StoredNight:
     )
 
 
-def _flags(one: NightMeasurement) -> int:
-    return OUTSIDE * one.outside | UNSTEADY * one.unsteady | FAILED * one.failed
+def _flags(measurement: NightMeasurement) -> int:
+    return (
+        OUTSIDE * measurement.outside
+        | UNSTEADY * measurement.unsteady
+        | FAILED * measurement.failed
+    )
 
 
 def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:

@@ -11,11 +11,9 @@ from typing import Literal, NamedTuple
 
 from acceptance.history.noise import NoiseBook, Spread
 
-RECENT = (
-    # nights whose median is set beside that of the nights before: a week, so that one night does
-    # not make a trend
-    7
-)
+# nights whose median is set beside that of the nights before: a week, so that one night does not
+# make a trend
+RECENT = 7
 
 TrendDirection = Literal["up", "down", "level"]
 
@@ -75,7 +73,7 @@ class Summary:
     trend: TrendDirection | None = None
 
 
-def usual(points: Sequence[TrendPoint]) -> list[float]:
+def usual_values(points: Sequence[TrendPoint]) -> list[float]:
     """The values of the nights of the last era that are a measure for others,
     without those that were outside.
     """
@@ -85,7 +83,7 @@ def usual(points: Sequence[TrendPoint]) -> list[float]:
     ]
 
 
-def recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
+def split_recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
     """The values of the last era that are a measure for others, parted: those before the last
     RECENT nights, and these.
     """
@@ -101,9 +99,9 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     nights before.
     """
     points = course.points
-    values = usual(points)
+    values = usual_values(points)
     middle = statistics.median(values) if values else None
-    told = Summary(
+    result = Summary(
         nights=len(points),
         outside=sum(point.outside for point in points),
         last=points[-1].value if points else None,
@@ -112,19 +110,27 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
         if middle is not None
         else None,
     )
-    before, after = recent(points)
+    before, after = split_recent(points)
     if len(before) < RECENT:
-        return told
+        return result
     was, now = statistics.median(before), statistics.median(after)
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
     return Summary(
-        told.nights, told.outside, told.last, told.median, told.deviation, was, change, times, trend
+        result.nights,
+        result.outside,
+        result.last,
+        result.median,
+        result.deviation,
+        was,
+        change,
+        times,
+        trend,
     )
 
 
-MOST = 10  # courses that are told apart because they changed: a screen's worth
+MAX_CHANGES = 10  # courses that are told apart because they changed: a screen's worth
 
 # Facts in which an era differs from the one before it: name, text before and after; None where one
 # has none of that name.
@@ -181,42 +187,42 @@ class TrendReport:
         """
         return any(row.comparable and row.summary.trend is not None for row in self.rows)
 
-    def changed(self) -> tuple[TrendRow, ...]:
+    def largest_changes(self) -> tuple[TrendRow, ...]:
         """The courses whose last nights lie further from those before than noise explains, the
-        furthest first; MOST of them.
+        furthest first; MAX_CHANGES of them.
         """
         found = [
             (row.summary.times, row)
             for row in self.rows
             if row.comparable and row.summary.trend in ("up", "down")
         ]
-        return tuple(row for _, row in sorted(found, key=itemgetter(0), reverse=True)[:MOST])
+        return tuple(row for _, row in sorted(found, key=itemgetter(0), reverse=True)[:MAX_CHANGES])
 
 
 def row(
-    found: TrendSeries,
+    series: TrendSeries,
     book: NoiseBook,
     *,
     virtual: bool,
     facts: Mapping[int, Mapping[str, str]],
-    born: float | None = None,
+    baseline: float | None = None,
 ) -> TrendRow:
     """One course summed up.
 
     `facts` are those of each era by its number; `virtual` says that the machine is one.
     """
-    general = book.spread(found.measurement, found.unit, same_part=True, virtual=virtual)
-    before, _ = recent(found.points)
+    general = book.spread(series.measurement, series.unit, same_part=True, virtual=virtual)
+    before, _ = split_recent(series.points)
     return TrendRow(
-        found,
-        summary(found, book.repeated(general, before)),
-        _began([point.era for point in found.points], facts),
-        born,
-        book.incomparable(found.measurement) is None,
+        series,
+        summary(series, book.repeated(general, before)),
+        _era_starts([point.era for point in series.points], facts),
+        baseline,
+        book.incomparable(series.measurement) is None,
     )
 
 
-def _began(
+def _era_starts(
     eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]
 ) -> tuple[tuple[int, Changes], ...]:
     pairs = enumerate(pairwise(eras), start=1)

@@ -42,5 +42,7 @@ class Packer:
     def pack(self, values: Mapping[str, float]) -> PackedReadings:
         """The same readings, packed."""
         names = tuple(values)
-        places = self._known.setdefault(names, {name: place for place, name in enumerate(names)})
+        places = self._known.get(names)
+        if places is None:
+            places = self._known[names] = {name: place for place, name in enumerate(names)}
         return PackedReadings(places, array("d", values.values()))

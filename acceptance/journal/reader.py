@@ -21,7 +21,7 @@ from acceptance.journal.segment import (
     head_of,
     most_bytes,
     read_segment,
-    unread,
+    unreadable_segment,
 )
 
 SUPERVISOR = "journal.jsonl"
@@ -89,7 +89,7 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
     )
 
 
-def beginning(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
+def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
     """The head of a run's journal and its first record, without reading the rest; None where no
     whole record follows.
 
@@ -106,11 +106,11 @@ def beginning(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
             lines = regular_file.lines(file, path)
             first, second = next(lines, b""), next(lines, b"")
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None
 
 
-def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
+def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     """The last entries of a segment, from its last `size` bytes: of one that is too long to be read
     whole.
 
@@ -126,7 +126,7 @@ def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     # The first line is the head, or begins before what was read; after the last line end stands
     # nothing, or a torn line.
     return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
@@ -176,14 +176,14 @@ class Tail:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise unread(self._path, error) from error
+            raise unreadable_segment(self._path, error) from error
 
     def _next(self, line: bytes) -> Entry:
         entry = _entry(line, self._path, f"line {self._lines}")
         if entry.seq != self._lines - 2:
-            told = (
+            text = (
                 f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or "
                 f"moved; {RESTORE}"
             )
-            raise JournalError(f"{self._path}, line {self._lines}: {told}")
+            raise JournalError(f"{self._path}, line {self._lines}: {text}")
         return entry

@@ -22,8 +22,9 @@ def write_whole(
     once more. `mode` says who may read it; without one that is the umask's business.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    # root would put the file in the device's place
-    if path.is_char_device() or path.is_block_device():
+    if (
+        path.is_char_device() or path.is_block_device()
+    ):  # root would put the file in the device's place
         raise segment.JournalError(
             f"{path}: cannot be written (it is a device, not a file): give the name of a file"
         )

@@ -11,7 +11,7 @@ import msgspec
 
 from acceptance.core import regular_file
 from acceptance.core.record import Entry, Sample
-from acceptance.journal.segment import UNDECODABLE, JournalError, unread
+from acceptance.journal.segment import UNDECODABLE, JournalError, unreadable_segment
 
 
 class GpuReadings(msgspec.Struct, frozen=True, gc=False):
@@ -59,21 +59,21 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
     decode = msgspec.json.Decoder(TimedSample).decode
     due = -1  # the first line is the head
     try:
-        with regular_file.open_read(path, regular_file.TELEMETRY) as file:
+        with regular_file.open_read(path, regular_file.TELEMETRY_BYTES) as file:
             for text in regular_file.lines(file, path):
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)
                     if look.seq != due:
-                        told = (
+                        words = (
                             f"record {look.seq} stands where {due} is due: lines were lost or moved"
                         )
-                        raise JournalError(f"{path}: {told}")
+                        raise JournalError(f"{path}: {words}")
                     yield look
                 due += 1
     except FileNotFoundError:
         return
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     except UNDECODABLE as error:
         raise JournalError(f"{path}, line {due + 2}: is no sample ({error})") from error
 

@@ -24,15 +24,17 @@ from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skip
 from acceptance.journal import clock
 
 VERSION = 1
-# msgspec: malformed, of another shape, no UTF-8; nested without end
-UNDECODABLE = (ValueError, RecursionError)
+UNDECODABLE = (
+    ValueError,
+    RecursionError,
+)  # msgspec: malformed, of another shape, no UTF-8; nested without end
 # What may be lost to a power cut without changing what the run proves: the next record that does
 # matter carries them along.
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
 RESTORE = "restore it from a copy"
-UNREAD = "mend its permissions, or run as the user who made the run"
+READ_CURE = "mend its permissions, or run as the user who made the run"
 
 
 class JournalError(Exception):
@@ -64,13 +66,13 @@ class SegmentLine(msgspec.Struct, frozen=True):
     body: Body
 
 
-def _known(value: Any) -> Any:
+def _encodable(value: Any) -> Any:
     """Plain data in which every text can be written as UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", errors="replace").decode("utf-8")
     if isinstance(value, dict):
-        return {_known(key): _known(one) for key, one in value.items()}
-    return [_known(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_encodable(key): _encodable(one) for key, one in value.items()}
+    return [_encodable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def encoded(value: object) -> bytes:
@@ -82,7 +84,7 @@ def encoded(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_known(msgspec.to_builtins(value)))
+        return msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
 
 
 def _numbers(body: Body) -> Iterator[tuple[str, float]]:
@@ -217,15 +219,19 @@ class Segment:
     torn: str | None
 
 
-def unread(path: Path, error: OSError) -> JournalError:
+def unreadable_segment(path: Path, error: OSError) -> JournalError:
     """Why a segment cannot be read, as a sentence with the cure."""
-    cure = RESTORE if isinstance(error, regular_file.NotRegular) else UNREAD
+    cure = RESTORE if isinstance(error, regular_file.NotRegular) else READ_CURE
     return JournalError(f"{path}: cannot be read ({error.strerror}): {cure}")
 
 
 def most_bytes(path: Path) -> int:
     """How large a segment of this name may be; telemetry goes on for as long as the run does."""
-    return regular_file.TELEMETRY if path.name.startswith("telemetry") else regular_file.SEGMENT
+    return (
+        regular_file.TELEMETRY_BYTES
+        if path.name.startswith("telemetry")
+        else regular_file.SEGMENT_BYTES
+    )
 
 
 def read_segment(path: Path) -> Segment:
@@ -237,7 +243,7 @@ def read_segment(path: Path) -> Segment:
     try:
         data = regular_file.read(path, most_bytes(path))
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     *lines, rest = data.split(b"\n")
     torn = rest.decode("utf-8", errors="replace")[:200] or None
     if not lines:
@@ -248,8 +254,8 @@ def read_segment(path: Path) -> Segment:
         try:
             found = msgspec.json.decode(line, type=SegmentLine)
         except UNDECODABLE as error:
-            told = f"it was changed or damaged after it was written; {RESTORE}"
-            raise JournalError(f"{path}, line {number}: is no record ({error}): {told}") from error
+            text = f"it was changed or damaged after it was written; {RESTORE}"
+            raise JournalError(f"{path}, line {number}: is no record ({error}): {text}") from error
         if found.seq != number - 2:
             raise JournalError(
                 f"{path}, line {number}: record {found.seq} stands where {number - 2} is "

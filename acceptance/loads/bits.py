@@ -26,7 +26,7 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _memcmp.restype = ctypes.c_int
 
 
-def same(one: Buffer, other: Buffer) -> bool:
+def same_bits(one: Buffer, other: Buffer) -> bool:
     """Whether two buffers of equal size hold the same bits: one pass over both
     whole, no temporaries.
     """

@@ -29,7 +29,7 @@ def source(name: str) -> str:
     return (FOLDER / f"{name}.cu").read_text(encoding="utf-8")
 
 
-def _told(code: Any, what: str) -> None:
+def _require_success(code: Any, what: str) -> None:
     """Raise CardError unless NVRTC or the driver says that it went well (0)."""
     if int(code) != 0:
         raise CardError(
@@ -55,11 +55,11 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
     ]
     if not fit:
         newest = max(known, default=0)
-        told = (
+        text = (
             f"NVRTC knows architectures up to sm_{newest} and none for compute capability "
             f"{major}.{minor}"
         )
-        raise CardError(f"{told}: use an image with a newer CUDA")
+        raise CardError(f"{text}: use an image with a newer CUDA")
     return max(fit)
 
 
@@ -72,13 +72,13 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
     from cuda.bindings import nvrtc
 
     code, known = nvrtc.nvrtcGetSupportedArchs()
-    _told(code, "NVRTC")
+    _require_success(code, "NVRTC")
     architecture = target(capability, known)
     cubin: bytes
     code, program = nvrtc.nvrtcCreateProgram(
         source(name).encode(), f"{name}.cu".encode(), 0, [], []
     )
-    _told(code, "NVRTC")
+    _require_success(code, "NVRTC")
     try:
         options = [f"--gpu-architecture=sm_{architecture}".encode(), b"--std=c++17"]
         (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
@@ -87,16 +87,16 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
             log = b" " * size
             nvrtc.nvrtcGetProgramLog(program, log)
             said = " ".join(log.decode("utf-8", "replace").replace("\0", " ").split())[:300]
-            told = (
+            text = (
                 f"NVRTC cannot compile {name}.cu for compute capability "
                 f"{capability[0]}.{capability[1]}"
             )
-            raise CardError(f"{told}: {said or getattr(code, 'name', code)}")
+            raise CardError(f"{text}: {said or getattr(code, 'name', code)}")
         code, size = nvrtc.nvrtcGetCUBINSize(program)
-        _told(code, "NVRTC")
+        _require_success(code, "NVRTC")
         cubin = b" " * size
         (code,) = nvrtc.nvrtcGetCUBIN(program, cubin)
-        _told(code, "NVRTC")
+        _require_success(code, "NVRTC")
         return cubin
     finally:
         nvrtc.nvrtcDestroyProgram(program)
@@ -117,7 +117,7 @@ class Kernels:
             code, self._module = driver.cuModuleLoadData(
                 compile_cubin(name, torch.cuda.get_device_capability(device))
             )
-        _told(code, "the driver")
+        _require_success(code, "the driver")
         self._functions: dict[str, Any] = {}
 
     def launch(self, name: str, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
@@ -134,7 +134,7 @@ class Kernels:
             code, self._functions[name] = self._driver.cuModuleGetFunction(
                 self._module, name.encode()
             )
-            _told(code, "the driver")
+            _require_success(code, "the driver")
         places = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         stream = torch.cuda.current_stream().cuda_stream
         (code,) = self._driver.cuLaunchKernel(
@@ -150,4 +150,4 @@ class Kernels:
             ctypes.addressof(places),
             0,
         )
-        _told(code, "the driver")
+        _require_success(code, "the driver")

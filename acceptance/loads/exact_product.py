@@ -78,17 +78,17 @@ def operand(size: int, dtype: str, seed: int) -> Matrix:
     return matrix
 
 
-def whole(matrix: Matrix) -> Whole:
+def whole_numbers(matrix: Matrix) -> Whole:
     """Whole numbers in floating point, as integers modulo 2**64."""
     return matrix.astype(np.int64).view(np.uint64)
 
 
-def times(matrix: Matrix, right: Whole) -> Whole:
+def multiply_exact(matrix: Matrix, right: Whole) -> Whole:
     """matrix @ right in integers modulo 2**64; matrix n x n of whole numbers in
     floating point, right n x k.
     """
     return np.concatenate(
-        [whole(matrix[row : row + _BLOCK]) @ right for row in range(0, len(matrix), _BLOCK)]
+        [whole_numbers(matrix[row : row + _BLOCK]) @ right for row in range(0, len(matrix), _BLOCK)]
     )
 
 
@@ -114,7 +114,9 @@ def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
     vectors = np.frombuffer(os.urandom(8 * size * VECTORS), dtype=np.uint64).reshape(
         size, VECTORS
     ) | np.uint64(1)
-    rows = np.flatnonzero((times(c, vectors) != times(a, times(b, vectors))).any(axis=1))
+    rows = np.flatnonzero(
+        (multiply_exact(c, vectors) != multiply_exact(a, multiply_exact(b, vectors))).any(axis=1)
+    )
     if rows.size:
         return {
             "found": "rows that fail the integer check",
@@ -122,8 +124,8 @@ def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
             "first": [int(i) for i in rows[:_LISTED]],
         }
     sample = np.frombuffer(os.urandom(8 * SAMPLES), dtype=np.uint64) % np.uint64(size)
-    by_rows = whole(c[sample]) != times(b.T, whole(a[sample]).T).T
-    by_columns = whole(c[:, sample]) != times(a, whole(b[:, sample]))
+    by_rows = whole_numbers(c[sample]) != multiply_exact(b.T, whole_numbers(a[sample]).T).T
+    by_columns = whole_numbers(c[:, sample]) != multiply_exact(a, whole_numbers(b[:, sample]))
     if by_rows.any() or by_columns.any():
         return {
             "found": "elements that differ from the integer product",

@@ -27,7 +27,7 @@ class WrongElement:
     got: int
 
 
-def described(
+def describe_elements(
     first: Sequence[WrongElement], last: int, *, columns: int, width: int, base: int
 ) -> dict[str, Any]:
     """The places and the bits of wrong elements, for a miscompare's line.

@@ -31,16 +31,22 @@ def run_guarded(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for stray in strays:
         os.environ.pop(stray, None)
-    told: tuple[type[Exception], ...] = (CardError, RuntimeError, ValueError, MemoryError, *errors)
+    reported: tuple[type[Exception], ...] = (
+        CardError,
+        RuntimeError,
+        ValueError,
+        MemoryError,
+        *errors,
+    )
     try:
         work()
-    except told as error:
+    except reported as error:
         print(f"{name}: {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
         return 1
     return 0
 
 
-def leave(status: int) -> None:
+def exit_load(status: int) -> None:
     """End the process; at once where something failed.
 
     torch would tidy up on a GPU that may never answer, or abort in a context that was lost, and

@@ -29,8 +29,9 @@ UNITS = frozenset(
     {"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"}
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-# printable ASCII without spaces: it becomes a key in the journal and in JUnit
-_COMPONENT = re.compile(r"[!-~]+")
+_COMPONENT = re.compile(
+    r"[!-~]+"
+)  # printable ASCII without spaces: it becomes a key in the journal and in JUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +249,9 @@ class Output:
         """Figures that belong together: at least one row, and a cell for each column."""
         self._proof({"table": name, "columns": list(columns), "rows": [list(row) for row in rows]})
 
-    def miscompare(self, found: dict[str, Any]) -> None:
+    def miscompare(self, miscompare: dict[str, Any]) -> None:
         """One wrong result, with where and when it was found."""
-        self._line({"miscompare": details(found)})
+        self._line({"miscompare": details(miscompare)})
 
     def note(self, said: str) -> None:
         """A sentence for people."""

@@ -46,7 +46,7 @@ def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> str | No
     )
 
 
-def names(asked: Sequence[str], found: Sequence[Gpu], count: int) -> tuple[str, ...]:
+def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[str, ...]:
     """The names (gpu0, ...) of the GPUs asked for, in the machine's order, of `count` that are due;
     of all when none is asked for.
 
@@ -54,11 +54,11 @@ def names(asked: Sequence[str], found: Sequence[Gpu], count: int) -> tuple[str, 
     UUID, or the beginning of one that no other GPU shares. Raises SelectionError.
     """
     every = tuple(f"gpu{index}" for index in range(count))
-    chosen = {_name(word, found, every) for word in asked}
+    chosen = {_name(word, gpus, every) for word in asked}
     return tuple(name for name in every if not asked or name in chosen)
 
 
-def _name(word: str, found: Sequence[Gpu], every: Sequence[str]) -> str:
+def _name(word: str, gpus: Sequence[Gpu], every: Sequence[str]) -> str:
     index = word.removeprefix("gpu")
     if index.isascii() and index.isdigit():
         name = f"gpu{int(index)}"
@@ -66,12 +66,12 @@ def _name(word: str, found: Sequence[Gpu], every: Sequence[str]) -> str:
             return name
         raise SelectionError(f"--gpus {word}: there is no {name}: this machine has {_all(every)}")
     known = [
-        gpu for gpu in found if gpu.uuid is not None and gpu.uuid.lower().startswith(word.lower())
+        gpu for gpu in gpus if gpu.uuid is not None and gpu.uuid.lower().startswith(word.lower())
     ]
     if len(known) == 1 and len(word) > len("GPU-"):
         return known[0].name
     uuids = (
-        ", ".join(f"{gpu.name} {gpu.uuid}" for gpu in found if gpu.uuid is not None)
+        ", ".join(f"{gpu.name} {gpu.uuid}" for gpu in gpus if gpu.uuid is not None)
         or "no GPU tells its UUID"
     )
     why = "more than one GPU begins so" if len(known) > 1 else "no GPU has this index or UUID"

@@ -225,14 +225,14 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         for bound in ("low", "warn_low"):
             floor = getattr(row, bound)
             if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
-                told = (
+                text = (
                     f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever "
                     "below 0"
                 )
                 cure = "give the least that is accepted, or leave it out where high alone is meant"
                 yield (
                     [*key, bound],
-                    f"{spell(key)} for {row.measurement}: {told}, so it could never fail: {cure}",
+                    f"{spell(key)} for {row.measurement}: {text}, so it could never fail: {cure}",
                 )
         earlier = [
             places[name]
@@ -240,11 +240,11 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             if name in places
         ]
         for first in sorted(set(earlier)):
-            told = (
+            text = (
                 f"{spell(key)} for {row.measurement} never holds, because "
                 f"{spell(['limit', first])} goes before it"
             )
-            yield key, f"{told}: remove one of them, or put the one that names a component first"
+            yield key, f"{text}: remove one of them, or put the one that names a component first"
         places.setdefault((row.measurement, row.component), index)
     for index, waiver in enumerate(machine.waiver):
         if problem := _waiver_problem(waiver):
@@ -282,8 +282,8 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         yield ["gpus"], f"gpus is {machine.gpus} but the gpu tables list {listed}: make them agree"
     memory = machine.memory
     if memory.dimms is not None and memory.dimms < len(memory.dimm):
-        told = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
-        yield ["memory", "dimms"], f"{told}: make them agree"
+        text = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
+        yield ["memory", "dimms"], f"{text}: make them agree"
 
 
 def _pair_problems(machine: Machine) -> Iterator[Problem]:
@@ -291,27 +291,30 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
     seen: set[frozenset[int]] = set()
     for index, pair in enumerate(machine.gpu_pair):
         key: KeyPath = ["gpu_pair", index]
-        told, both = spell(key), frozenset(pair.between)
+        key_text, both = spell(key), frozenset(pair.between)
         if len(both) == 1:
-            yield [*key, "between"], f"{told} names GPU {pair.between[0]} twice: name two"
+            yield [*key, "between"], f"{key_text} names GPU {pair.between[0]} twice: name two"
         elif count is None:
             yield (
                 [*key, "between"],
-                f"{told} names GPUs, and the file does not say how many there are: add gpus",
+                f"{key_text} names GPUs, and the file does not say how many there are: add gpus",
             )
         elif max(both) >= count:
             numbers = f"numbered from 0 to {count - 1}" if count else "none"
             yield (
                 [*key, "between"],
-                f"{told} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it",
+                (
+                    f"{key_text} names GPU {max(both)}, but the declared GPUs are {numbers}: "
+                    "correct it"
+                ),
             )
         elif both in seen:
             yield (
                 [*key, "between"],
-                f"{told} names GPUs {min(both)} and {max(both)} again: name each pair once",
+                f"{key_text} names GPUs {min(both)} and {max(both)} again: name each pair once",
             )
         elif pair.path is None and pair.p2p is None:
-            yield key, f"{told} declares nothing: add path, p2p, or both"
+            yield key, f"{key_text} declares nothing: add path, p2p, or both"
         seen.add(both)
 
 
@@ -377,8 +380,9 @@ def _text(file: Path) -> str:
     """
     try:
         content = regular_file.read(file, regular_file.MACHINE_FILE)
-        # editors on Windows put a byte order mark before the text
-        text = content.decode("utf-8-sig")
+        text = content.decode(
+            "utf-8-sig"
+        )  # editors on Windows put a byte order mark before the text
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         cure = "give the path of a machine file with --machine"
@@ -390,7 +394,7 @@ def _text(file: Path) -> str:
         ) from error
 
 
-def misfit(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
+def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
     """What is wrong with one key of a file that was read already, beside the checks that there
     are; with file, line and key.
     """

@@ -81,17 +81,17 @@ def identities(inventory: Table) -> dict[str, str]:
     """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own`
     has those that name one part alone.
     """
-    told = {
+    by_gpu = {
         gpu.name: gpu.device.get("uuid") or gpu.device.get("serial")
         for gpu in recorded_gpus(inventory)
     }
-    told |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
-    told |= {
+    by_gpu |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
+    by_gpu |= {
         f"dimm:{dimm.get('slot')}": dimm.get("serial")
         for dimm in rows(table(inventory, "memory"), "dimms")
     }
     return {
         component: identity
-        for component, identity in told.items()
+        for component, identity in by_gpu.items()
         if isinstance(identity, str) and identity
     }

@@ -65,7 +65,7 @@ class _Places:
         self._next += 1
         return self._tokens[self._next - 1][0]
 
-    def _within(self, closing: str) -> bool:
+    def _is_inside(self, closing: str) -> bool:
         """Whether more comes before the closing bracket, which is taken with the line ends and
         commas before it.
         """
@@ -119,11 +119,11 @@ class _Places:
         opening = self._take()
         if opening == "[":
             index = 0
-            while self._within("]"):
+            while self._is_inside("]"):
                 self._value((*path, index))
                 index += 1
         elif opening == "{":
-            while self._within("}"):
+            while self._is_inside("}"):
                 self._pair(path)
         else:
             while self._peek() not in ("\n", ",", "]", "}", ""):

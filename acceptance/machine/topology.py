@@ -46,14 +46,14 @@ class Topology:
             for row in rows
         ]
         shown = {cell for row in rows[1:] for cell in row[1 : 1 + len(self.names)]}
-        told = [
+        marks = [
             mark
             for mark in LEGEND
             if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))
         ]
-        width = max(map(len, told))
+        width = max(map(len, marks))
         return (
-            "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in told)])
+            "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in marks)])
             + "\n"
         )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.core.verdict import Word
+from acceptance.core.verdict import VerdictWord
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import one_line
@@ -18,7 +18,11 @@ RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
 
 
 def start(
-    argv: Sequence[str], verdict_file: Path, word: Word, run_dir: Path | None, deadline: Deadline
+    argv: Sequence[str],
+    verdict_file: Path,
+    word: VerdictWord,
+    run_dir: Path | None,
+    deadline: Deadline,
 ) -> str | None:
     """Start the command once and wait for it; returns why it did not do its work, in one sentence,
     or None.
@@ -48,9 +52,9 @@ def start(
         return None
     said = one_line(done.last_lines(2), 400)
     where = f" (all that it printed: {log})" if log is not None and done.log_error is None else ""
-    told = f"; it last said: {said}" if said else ""
+    text = f"; it last said: {said}" if said else ""
     return (
-        f"the command of --on-fail, {name}, {done.describe()}{told}{where}: try it by hand "
+        f"the command of --on-fail, {name}, {done.describe()}{text}{where}: try it by hand "
         "with "
         "a verdict.json on its standard input"
     )

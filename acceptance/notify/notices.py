@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.fold import fold
-from acceptance.core.verdict import UnreadableRun, Word
+from acceptance.core.verdict import UnreadableRun, VerdictWord
 from acceptance.journal import reader, run_folder, segment
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
@@ -34,7 +34,7 @@ class _News:
     `file` holds verdict.json, `run_dir` is None where no run came about.
     """
 
-    word: Word
+    word: VerdictWord
     run_id: str
     file: Path
     run_dir: Path | None
@@ -56,9 +56,12 @@ def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
     except (segment.JournalError, UnreadableRun, OSError) as error:
         said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
         return (said, *notify_no_run(said, settings))
-    told, night = notify_textfile.of_run(verdict, found), notify_textfile.of_night(verdict, found)
+    metrics, night = (
+        notify_textfile.run_metrics(verdict, found),
+        notify_textfile.night_metrics(verdict, found),
+    )
     news = _News(
-        verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, told, night
+        verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, metrics, night
     )
     return _everybody(news, settings)
 
@@ -76,7 +79,7 @@ def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, .
         return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
     if settings.textfile is None:
         return ()
-    path, content = nights_of(settings.textfile), notify_textfile.of_night(verdict, found)
+    path, content = nights_of(settings.textfile), notify_textfile.night_metrics(verdict, found)
     said = _safely(lambda: _written(path, content))
     return () if said is None else (said,)
 
@@ -90,7 +93,8 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
             file = Path(folder) / run_folder.VERDICT
             file.write_bytes(verdict_json.unreadable(NO_RUN, reason))
             return _everybody(
-                _News("UNJUDGED", NO_RUN, file, None, notify_textfile.of_trouble(), None), settings
+                _News("UNJUDGED", NO_RUN, file, None, notify_textfile.no_run_metrics(), None),
+                settings,
             )
     except OSError as error:
         return (
@@ -104,7 +108,7 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
 def textfile(run_dir: Path, path: Path) -> None:
     """Write the metrics of a recorded run. Raises JournalError or UnreadableRun."""
     found = reader.read(run_dir)
-    _put(path, notify_textfile.of_run(fold(found.entries), found))
+    _try_write(path, notify_textfile.run_metrics(fold(found.entries), found))
 
 
 def nights_of(path: Path) -> Path:
@@ -114,9 +118,10 @@ def nights_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}-nights{path.suffix}")
 
 
-def _put(path: Path, content: bytes) -> None:
-    # node-exporter is another user
-    run_folder.write_whole(path, content, then="start again", mode=0o644)
+def _try_write(path: Path, content: bytes) -> None:
+    run_folder.write_whole(
+        path, content, then="start again", mode=0o644
+    )  # node-exporter is another user
 
 
 def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
@@ -157,7 +162,7 @@ def _textfile(news: _News, path: Path) -> str | None:
 
 def _written(path: Path, content: bytes) -> str | None:
     try:
-        _put(path, content)
+        _try_write(path, content)
     except segment.JournalError as error:
         return f"node-exporter is not told: {error}"
     return None
@@ -177,8 +182,8 @@ def _webhook(news: _News, settings: NotificationTargets) -> str | None:
     except OSError as error:
         cure = f"run `rigproof report {news.run_dir}`"
         return (
-            f"the webhook {hook.shown} was not told: {news.file}: cannot be read "
+            f"the webhook {hook.safe_address} was not told: {news.file}: cannot be read "
             f"({error.strerror}): {cure}"
         )
     failure = webhook.post(hook, body, news.run_id, Deadline.after(TOLD_S))
-    return None if failure is None else f"the webhook {hook.shown} was not told: {failure}"
+    return None if failure is None else f"the webhook {hook.safe_address} was not told: {failure}"

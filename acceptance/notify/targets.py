@@ -36,11 +36,11 @@ class Webhook:
     secret: bytes | None = field(default=None, repr=False)
 
     @property
-    def shown(self) -> str:
+    def safe_address(self) -> str:
         """As much of the address as may be read by anybody: an address's path, query and user
         name often are the key to it.
         """
-        return _shown(urlsplit(self.url))
+        return _safe_address(urlsplit(self.url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def read(
     webhook: str | None = None,
     secret_file: Path | None = None,
 ) -> NotificationTargets:
-    """The settings as they were typed, each looked at. Raises TellingError."""
+    """The settings as they were typed, each looked at. Raises TargetError."""
     if secret_file is not None and webhook is None:
         raise TargetError(
             "--webhook-secret-file signs what --webhook posts, which is not given: give both "
@@ -186,7 +186,7 @@ def _content(path: Path, option: str) -> bytes:
     return content
 
 
-def _shown(parts: SplitResult) -> str:
+def _safe_address(parts: SplitResult) -> str:
     host = one_line(parts.hostname or "", 100)
     port = f":{parts.port}" if parts.port is not None else ""
     rest = "/..." if parts.path.strip("/") or parts.query else "/"

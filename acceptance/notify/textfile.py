@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from acceptance.core.judgement import Judgement
 from acceptance.core.record import Entry, RunEnded, RunStarted
-from acceptance.core.verdict import CheckResult, Verdict, Word
+from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.history.changes import CHANGES
 from acceptance.history.drift import DriftJudgement, DriftKind
 from acceptance.journal.reader import Journal
@@ -38,7 +38,7 @@ def metric(name: str, help_: str, value: float | None) -> Metric:
     return Metric(name, help_, () if value is None else (({}, value),))
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """A label's value on one line, as the format wants it: backslash, quote and
     line end escaped.
     """
@@ -46,8 +46,8 @@ def escaped(text: str) -> str:
 
 
 def _series(name: str, labels: Mapping[str, str | None]) -> str:
-    told = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items() if text)
-    return f"{name}{{{told}}}" if told else name
+    words = ",".join(f'{key}="{escape(text)}"' for key, text in labels.items() if text)
+    return f"{name}{{{words}}}" if words else name
 
 
 def _lines(metrics: Iterable[Metric]) -> Iterator[str]:
@@ -69,19 +69,19 @@ def render(metrics: Iterable[Metric]) -> bytes:
 
 
 # The worst first, but for what decides nothing.
-Grade = Literal["fail", "error", "skip", "waived", "warn", "recorded", "pass"]
+MeasurementOutcome = Literal["fail", "error", "skip", "waived", "warn", "recorded", "pass"]
 
 
-def of_run(verdict: Verdict, found: Journal) -> bytes:
+def run_metrics(verdict: Verdict, journal: Journal) -> bytes:
     """All that is told of a run that was judged."""
-    return render((*_run(verdict, found), *_measurements(verdict.checks)))
+    return render((*_run(verdict, journal), *_measurements(verdict.checks)))
 
 
-def of_night(verdict: Verdict, found: Journal) -> bytes:
+def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
     """What is told of the night itself, in a file of its own: a night that was
     skipped takes no verdict away.
     """
-    began = _began(found)
+    began = _first_entry(journal)
     skipped = verdict.postponed
     return render(
         (
@@ -110,13 +110,13 @@ def of_night(verdict: Verdict, found: Journal) -> bytes:
     )
 
 
-def of_trouble() -> bytes:
+def no_run_metrics() -> bytes:
     """What is told when no run came about: the verdict alone."""
     return render((_verdict("UNJUDGED"),))
 
 
-def _verdict(word: Word) -> Metric:
-    samples = tuple(({"verdict": one}, float(one == word)) for one in get_args(Word))
+def _verdict(word: VerdictWord) -> Metric:
+    samples = tuple(({"verdict": one}, float(one == word)) for one in get_args(VerdictWord))
     return Metric(
         "rigproof_run_verdict",
         "1 for the verdict of the last run that was judged, 0 for the others.",
@@ -124,7 +124,7 @@ def _verdict(word: Word) -> Metric:
     )
 
 
-def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
+def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
     yield _verdict(verdict.verdict)
     about = {
         "run_id": verdict.run_id,
@@ -138,8 +138,8 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
         "The last run; a partial one is no acceptance of the machine.",
         ((about, 1.0),),
     )
-    began = _began(found)
-    ended = next((entry for entry in found.entries if isinstance(entry.body, RunEnded)), None)
+    began = _first_entry(journal)
+    ended = next((entry for entry in journal.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
         "rigproof_run_started_timestamp_seconds",
         "When the last run began.",
@@ -233,7 +233,9 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
         "unsteady, or changed (nothing tells which"
         " side is the worse one).",
         tuple(
-            ({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _ways(drift)
+            ({**labels, "what": what}, 1.0)
+            for labels, drift in drifted
+            for what in _drift_kinds(drift)
         ),
     )
     pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
@@ -253,7 +255,7 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     )
 
 
-def _ways(drift: DriftJudgement) -> tuple[DriftKind, ...]:
+def _drift_kinds(drift: DriftJudgement) -> tuple[DriftKind, ...]:
     return tuple(dict.fromkeys(one.what for one in drift.findings))
 
 
@@ -278,8 +280,8 @@ def _changes(verdict: Verdict) -> Metric:
     )
 
 
-def _began(found: Journal) -> Entry | None:
-    return next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+def _first_entry(journal: Journal) -> Entry | None:
+    return next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
 
 
 def _labels(check: str, judged: Judgement) -> dict[str, str | None]:
@@ -293,10 +295,12 @@ def _labels(check: str, judged: Judgement) -> dict[str, str | None]:
     }
 
 
-def _grade(judged: Judgement) -> Grade:
+def _grade(judged: Judgement) -> MeasurementOutcome:
     """The worst that was found of a measurement; one without a limit passes nothing."""
     kinds = {finding.kind for finding in judged.findings}
-    worst: Grade | None = next((one for one in get_args(Grade) if one in kinds), None)
+    worst: MeasurementOutcome | None = next(
+        (one for one in get_args(MeasurementOutcome) if one in kinds), None
+    )
     if worst is not None:
         return worst
     return "pass" if judged.due.limit is not None and judged.value is not None else "recorded"

@@ -49,14 +49,14 @@ def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
     The run's id is the same at each try, so that a receiver can tell a second delivery from another
     run.
     """
-    told = {
+    fields = {
         "Content-Type": "application/json",
         "User-Agent": f"rigproof/{__version__}",
         DELIVERY: "".join(letter for letter in run_id if letter.isascii() and letter.isprintable())[
             :200
         ],
     }
-    return told if hook.secret is None else {**told, SIGNATURE: signature(hook.secret, body)}
+    return fields if hook.secret is None else {**fields, SIGNATURE: signature(hook.secret, body)}
 
 
 def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
@@ -89,16 +89,20 @@ def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str |
             return None
         if not answer.again:
             return answer.failure
-        told = (
+        text = (
             f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything "
             "listens there"
         )
         if pause is None:
-            return told
+            return text
         pause = max(pause, answer.after_s)
         if pause >= deadline.remaining():
-            return told
-        threading.Event().wait(pause)
+            return text
+        _wait(pause)
+
+
+def _wait(seconds: float) -> None:
+    threading.Event().wait(seconds)
 
 
 def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answer:
@@ -117,7 +121,7 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
             allow_redirects=False,
             stream=True,  # the answer's text is nobody's business
         ) as answer:
-            return _judged(answer.status_code, answer.headers.get("Retry-After", ""))
+            return _answer_of(answer.status_code, answer.headers.get("Retry-After", ""))
     except requests.exceptions.Timeout:
         return _Answer("it did not answer in time", again=True)
     except requests.exceptions.RequestException as error:
@@ -133,15 +137,17 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
             None,
         )
         return _Answer(f"it could not be reached{f' ({why})' if why else ''}", again=True)
-    # an address that the library cannot use, certificates that are not there
-    except (ValueError, OSError) as error:
+    except (
+        ValueError,
+        OSError,
+    ) as error:  # an address that the library cannot use, certificates that are not there
         return _Answer(
             f"nothing could be sent ({type(error).__name__}): look at the address and at "
             "REQUESTS_CA_BUNDLE"
         )
 
 
-def _judged(status: int, retry_after: str) -> _Answer:
+def _answer_of(status: int, retry_after: str) -> _Answer:
     if 200 <= status < 300:
         return _Answer(None)
     if 300 <= status < 400:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acceptance.machine.inventory import Board, DeviceNode
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import ODD, SysfsError
+from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 # What firmware says where its maker filled nothing in.
 _PLACEHOLDERS = frozenset(
@@ -94,7 +94,9 @@ def _nvidia_driver(root: Path) -> str | None:
         return None
     match = _NVRM.search(text)
     if match is None:
-        raise SysfsError(f"{path} holds {text[:120]!r}, which names no driver version: {ODD}")
+        raise SysfsError(
+            f"{path} holds {text[:120]!r}, which names no driver version: {KERNEL_CURE}"
+        )
     return match[1]
 
 

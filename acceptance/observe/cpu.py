@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acceptance.machine.inventory import Cache, CoreGroup, Cpu
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import ODD, SysfsError
+from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 _KIB = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Where a hybrid Intel processor lists its kinds of cores.
@@ -140,7 +140,7 @@ def _size(path: Path) -> int:
         return 0
     match = re.fullmatch(r"(\d+)([KMG])", value)
     if match is None:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a cache size: {ODD}")
+        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a cache size: {KERNEL_CURE}")
     return int(match[1]) * _KIB[match[2]]
 
 

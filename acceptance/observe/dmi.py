@@ -78,7 +78,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     """Read the output of `dmidecode -t memory`, or a whole `dmidecode`; standard error may be
     appended to it.
 
-    Raises NotReadable when dmidecode could not read the tables or they name no module,
+    Raises DmiUnreadable when dmidecode could not read the tables or they name no module,
     UnreadableOutput for a line it does not know and for a text that is cut short.
     """
     structures = _structures(text)
@@ -90,7 +90,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         )
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
-    _whole(arrays, devices)
+    _require_whole(arrays, devices)
     devices = [device for device in devices if _is_ram(device, arrays)]
     names = unique_slots(
         [_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices]
@@ -127,8 +127,9 @@ def _structures(text: str) -> list[_Structure]:
         elif match := _FIELD.fullmatch(line):
             last_key = match[1]
             current.fields[last_key] = (match[2] or "").strip()
-        # the one field of these structures that is a list
-        elif last_key != "Memory Operating Mode Capability":
+        elif (
+            last_key != "Memory Operating Mode Capability"
+        ):  # the one field of these structures that is a list
             raise UnreadableOutput(
                 PROGRAM, line, "a line of a memory structure is not `name: value`"
             )
@@ -158,7 +159,7 @@ def _reason(text: str, returncode: int) -> str:
     )
 
 
-def _whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
+def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
     """Refuse a text that is cut short: between two structures, or within one."""
     listed_in = Counter(device.fields.get("Array Handle", "").lower() for device in devices)
     for array in arrays.values():

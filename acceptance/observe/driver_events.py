@@ -233,9 +233,9 @@ class NvidiaReader:
             if board := _BOARD.search(line.text):
                 named = pci_address(board["pci"])
                 self._boards.setdefault(named, {})["uuid"] = board["uuid"]
-            elif told := _SERIAL.search(line.text):
-                where = pci_address(told["pci"]) if told["pci"] else named
-                self._boards.setdefault(where, {})["serial"] = f"board serial {told['serial']}"
+            elif serial := _SERIAL.search(line.text):
+                where = pci_address(serial["pci"]) if serial["pci"] else named
+                self._boards.setdefault(where, {})["serial"] = f"board serial {serial['serial']}"
             for event in xids(line):
                 if not line.foreign:
                     self._xids.add(event.text)
@@ -274,15 +274,15 @@ class NvidiaReader:
                 )
             ]
         if _LOST.search(text):
-            return self._gone(index, line)
+            return self._lost_gpu(index, line)
         if _INIT.search(text):
             return self._not_started(index, line)
         for said in _SAID:
             if said.pattern.search(text):
-                return self._told(index, line, said)
+                return self._reported(index, line, said)
         return []
 
-    def _told(self, index: int, line: KernelLine, said: _Said) -> list[KernelEvent]:
+    def _reported(self, index: int, line: KernelLine, said: _Said) -> list[KernelEvent]:
         here = address_in(line.text)
         again = here is None and any(
             code == said.code and index - at < _NEAR_LINES for at, code in self._said[-_NEAR_LINES:]
@@ -295,15 +295,15 @@ class NvidiaReader:
             else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
         )
 
-    def _gone(self, index: int, line: KernelLine) -> list[KernelEvent]:
+    def _lost_gpu(self, index: int, line: KernelLine) -> list[KernelEvent]:
         component = address_in(line.text) or self._address_before(index)
         first = bisect_right(self._xids_79, index, key=itemgetter(0))
         last = bisect_right(self._xids_79, index + _AHEAD_LINES, key=itemgetter(0))
-        told = {where for _, where in self._xids_79[first:last]}
+        explained = {where for _, where in self._xids_79[first:last]}
         if (
             component in self._lost
-            or component in told
-            or (component is None and (self._lost or told))
+            or component in explained
+            or (component is None and (self._lost or explained))
         ):
             return []
         self._lost.add(component)
@@ -323,8 +323,9 @@ class NvidiaReader:
         ]
         self._initialising.append((index, component))
         echo = component in near or (near and (component is None or None in near))
-        # with these words every attempt begins to fail
-        if echo and "RmInitAdapter failed" not in line.text:
+        if (
+            echo and "RmInitAdapter failed" not in line.text
+        ):  # with these words every attempt begins to fail
             return []
         meaning = "The driver could not start the GPU."
         action = (

@@ -32,10 +32,10 @@ _FLAGS = frozenset({"remap_pending", "remap_failed", "retired_pending"})
 _Function = Callable[[Any, Any], int | None]
 
 
-def wanted(nvml: Any, links: Sequence[int]) -> list[Field]:
+def counter_fields(nvml: Any, links: Sequence[int]) -> list[Field]:
     """The fields that hold the counters, those of these links included."""
     own = [one for name in _FIELDS.values() for one in field(nvml, name)]
-    return own + nvlink.wanted_counters(nvml, links)
+    return own + nvlink.counter_fields_of(nvml, links)
 
 
 def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
@@ -44,10 +44,12 @@ def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
 
     Raises the binding's NVMLError when it is lost.
     """
-    return found_in(nvml, handle, links, available_fields(nvml, handle, wanted(nvml, links)))
+    return counters_from(
+        nvml, handle, links, available_fields(nvml, handle, counter_fields(nvml, links))
+    )
 
 
-def found_in(
+def counters_from(
     nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]
 ) -> GpuCounters:
     """The counters from fields that were read already; what is not among them
@@ -58,7 +60,7 @@ def found_in(
         numbers = [values[one] for one in field(nvml, field_name) if one in values]
         count = int(numbers[0]) if numbers else _FUNCTIONS[name](nvml, handle)
         found[name] = bool(count) if count is not None and name in _FLAGS else count
-    errors = nvlink.summed(nvml, links, values)
+    errors = nvlink.sum_errors(nvml, links, values)
     return GpuCounters(
         **found,
         nvlink_replays=errors.replays,

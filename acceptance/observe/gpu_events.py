@@ -52,20 +52,20 @@ class XidListener:
         self._nvml.nvmlDeviceRegisterEvents(handle, _XID, self._set)
         self._heard.append(address)
 
-    def hear(self) -> list[tuple[int, str | None]]:
+    def poll(self) -> list[tuple[int, str | None]]:
         """What was told since the last time, at most AT_ONCE events: each Xid's number, and the
         address of its GPU where it is known.
         """
         heard: list[tuple[int, str | None]] = []
         while self._set is not None and len(heard) < AT_ONCE:
             try:
-                told = self._nvml.nvmlEventSetWait(self._set, _WAIT_MS)
+                event = self._nvml.nvmlEventSetWait(self._set, _WAIT_MS)
             except self._nvml.NVMLError as refusal:
                 if refusal.value not in LOST and refusal.value != TIMEOUT:
                     self._give_up(refusal)
                 break  # nothing more; which GPU is lost, its readings say
-            if told.eventType & _XID:
-                heard.append((int(told.eventData), self._addresses.get(_key(told.device))))
+            if event.eventType & _XID:
+                heard.append((int(event.eventData), self._addresses.get(_key(event.device))))
         return heard
 
     def close(self) -> None:

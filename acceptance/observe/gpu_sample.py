@@ -105,7 +105,7 @@ class Sampler:
         times = TIMES if counters else {}
         wanted = [*memory, *(one for group in times.values() for one in group)]
         if counters:
-            wanted += gpu_counters.wanted(self.nvml, self.links)
+            wanted += gpu_counters.counter_fields(self.nvml, self.links)
         values = self._fields(wanted)
         yield from self._temperatures()
         yield from self._power_and_clocks()
@@ -166,7 +166,7 @@ class Sampler:
                 yield name, float(modes[0] != 0)
 
     def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
-        found = gpu_counters.found_in(self.nvml, self.handle, self.links, values)
+        found = gpu_counters.counters_from(self.nvml, self.handle, self.links, values)
         yield from (
             (name, float(value)) for name, value in asdict(found).items() if value is not None
         )

@@ -86,16 +86,16 @@ def threshold(nvml: Any, handle: Any, kind: int) -> float | None:
     return _float(ask_or_none(nvml, "nvmlDeviceGetTemperatureThreshold", handle, kind))
 
 
-def _float(found: int | None) -> float | None:
-    return None if found is None else float(found)
+def _float(value: int | None) -> float | None:
+    return None if value is None else float(value)
 
 
-def _thousandth(found: int | None) -> float | None:
-    return None if found is None else found / 1000.0
+def _thousandth(value: int | None) -> float | None:
+    return None if value is None else value / 1000.0
 
 
-def _flag(found: int | None) -> bool | None:
-    return None if found is None else found != 0
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else value != 0
 
 
 def _bits(words: Iterable[int] | None) -> tuple[int, ...]:

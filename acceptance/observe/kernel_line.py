@@ -68,11 +68,11 @@ def _stamp(record: dict[str, Any]) -> str | None:
 
 def json_as_text(text: str) -> str:
     """The same log in lines; a text that is no such JSON comes back as it is."""
-    told = [(_stamp(record), _message(record)) for record in _objects(text)]
-    if not told or any(stamp is None or message is None for stamp, message in told):
+    lines = [(_stamp(record), _message(record)) for record in _objects(text)]
+    if not lines or any(stamp is None or message is None for stamp, message in lines):
         return text
     return "".join(
-        f"{stamp}{line}\n" for stamp, message in told for line in (message or "").splitlines()
+        f"{stamp}{line}\n" for stamp, message in lines for line in (message or "").splitlines()
     )
 
 

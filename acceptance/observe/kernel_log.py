@@ -26,8 +26,9 @@ def _one_line(line: KernelLine) -> KernelEvent | None:
     """The event of a message that tells everything in one line
     (fixtures/events/kernel.toml), or None.
     """
-    # journald's own word about what it lost
-    if line.foreign and not line.text.startswith("Missed "):
+    if line.foreign and not line.text.startswith(
+        "Missed "
+    ):  # journald's own word about what it lost
         return None
     text = line.text.strip()
     for pattern, entry in _messages():

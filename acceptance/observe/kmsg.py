@@ -126,8 +126,9 @@ class Kmsg:
             except OSError as error:
                 if error.errno == errno.EAGAIN:
                     break
-                # EPIPE: overwritten; the next read gives the oldest that is left
-                if error.errno != errno.EPIPE:
+                if (
+                    error.errno != errno.EPIPE
+                ):  # EPIPE: overwritten; the next read gives the oldest that is left
                     raise self._unreadable(error) from error
                 self.lost = True
                 continue

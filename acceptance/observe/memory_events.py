@@ -210,12 +210,12 @@ class HardwareErrorReader:
         `events` are in the order of their lines. Such a notice alone is an error: a machine check
         happened, and the text does not say that it was corrected.
         """
-        told = [(where, event) for where, event in events if event.kind in _EXPLAINS]
+        explaining = [(where, event) for where, event in events if event.kind in _EXPLAINS]
         found = []
         for index, notice in self.notices:
-            first = bisect_left(told, index - _NEAR_LINES, key=itemgetter(0))
-            last = bisect_right(told, index + _NEAR_LINES, key=itemgetter(0))
-            if not any(_near(event, notice) for _, event in told[first:last]):
+            first = bisect_left(explaining, index - _NEAR_LINES, key=itemgetter(0))
+            last = bisect_right(explaining, index + _NEAR_LINES, key=itemgetter(0))
+            if not any(_near(event, notice) for _, event in explaining[first:last]):
                 found.append((index, notice))
         return found
 

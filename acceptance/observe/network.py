@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import pci, sysfs
-from acceptance.observe.sysfs import ODD, SysfsError
+from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
@@ -30,8 +30,8 @@ def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
         port
         for device in sysfs.entries(root / "sys/class/infiniband")
         for port in sysfs.entries(device / "ports")
-        # an Ethernet port is listed as an interface already
-        if sysfs.text(port / "link_layer") == "InfiniBand"
+        if sysfs.text(port / "link_layer")
+        == "InfiniBand"  # an Ethernet port is listed as an interface already
     ]
     return (
         *(_interface(entry) for entry in interfaces if (entry / "device").exists()),
@@ -85,7 +85,7 @@ def _port(port: Path) -> NetworkLink:
     rate = sysfs.text(port / "rate")
     match = _RATE.fullmatch(rate or "")
     if rate is not None and match is None:
-        raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate: {ODD}")
+        raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate: {KERNEL_CURE}")
     link = NetworkLink(
         name=f"{device.name}/{port.name}",
         kind="infiniband",

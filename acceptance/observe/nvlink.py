@@ -35,7 +35,7 @@ _SPEED = ("NVLINK_GET_SPEED", "NVLINK_SPEED_MBPS_L{}")  # MB/s
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class NvLinkErrors:
     """The error counters of one link, or sums of several."""
 
     replays: int | None
@@ -65,18 +65,18 @@ def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
     )
 
 
-def wanted_counters(nvml: Any, links: Iterable[int]) -> list[Field]:
+def counter_fields_of(nvml: Any, links: Iterable[int]) -> list[Field]:
     """The fields that the error counters of these links are in."""
     return [name for link in links for group in _counters(nvml, link) for name in group]
 
 
-def summed(nvml: Any, links: Iterable[int], values: dict[Field, float]) -> Errors:
+def sum_errors(nvml: Any, links: Iterable[int], values: dict[Field, float]) -> NvLinkErrors:
     """The counters of these links added up.
 
     None where one of them does not tell, or there is none.
     """
     each = [_errors(values, _counters(nvml, link)) for link in links]
-    return Errors(
+    return NvLinkErrors(
         _sum(one.replays for one in each),
         _sum(one.recoveries for one in each),
         _sum(one.crc_errors for one in each),
@@ -101,13 +101,15 @@ def _counters(nvml: Any, link: int) -> tuple[tuple[Field, ...], ...]:
     return tuple(_candidates(nvml, names, link) for names in (_REPLAYS, _RECOVERIES, _CRC_ERRORS))
 
 
-def _errors(values: dict[Field, float], counters: tuple[tuple[Field, ...], ...]) -> Errors:
-    return Errors(
+def _errors(values: dict[Field, float], counters: tuple[tuple[Field, ...], ...]) -> NvLinkErrors:
+    return NvLinkErrors(
         *(None if (found := first(values, group)) is None else int(found) for group in counters)
     )
 
 
-def _active(nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: Errors) -> NvLink:
+def _active(
+    nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: NvLinkErrors
+) -> NvLink:
     remote = ask_or_none(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
     kind = ask_or_none(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
     return NvLink(

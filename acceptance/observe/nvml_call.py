@@ -146,12 +146,12 @@ def first(values: dict[Field, float], candidates: Iterable[Field]) -> float | No
     return next((values[candidate] for candidate in candidates if candidate in values), None)
 
 
-def text(found: str | bytes) -> str:
+def text(answer: str | bytes) -> str:
     """A text of the binding, which gives bytes for some."""
-    return found.decode("utf-8", errors="replace") if isinstance(found, bytes) else found
+    return answer.decode("utf-8", errors="replace") if isinstance(answer, bytes) else answer
 
 
-def normalised(bus_id: str) -> str:
+def sysfs_address(bus_id: str) -> str:
     """A PCI address as sysfs spells it ("0000:01:00.0") from NVML's ("00000000:01:00.0").
 
     Raises ValueError for anything else.
@@ -167,4 +167,4 @@ def address(pci_info: Any) -> str:
 
     Raises ValueError for what is none.
     """
-    return normalised(text(pci_info.busId))
+    return sysfs_address(text(pci_info.busId))

@@ -36,18 +36,18 @@ def _pairs(nvml: Any, handles: Sequence[Any], known: Sequence[int]) -> Iterator[
         for b in known:
             if a != b:
                 ends = (handles[a], handles[b])
-                level = _told(nvml, "nvmlDeviceGetTopologyCommonAncestor", *ends)
+                level = _ask_state(nvml, "nvmlDeviceGetTopologyCommonAncestor", *ends)
                 yield NvmlPair(
                     a=a,
                     b=b,
                     path=None if level is None else _PATHS.get(level),
-                    p2p_read=_state(_told(nvml, "nvmlDeviceGetP2PStatus", *ends, _READ)),
-                    p2p_write=_state(_told(nvml, "nvmlDeviceGetP2PStatus", *ends, _WRITE)),
-                    p2p_nvlink=_state(_told(nvml, "nvmlDeviceGetP2PStatus", *ends, _NVLINK)),
+                    p2p_read=_state(_ask_state(nvml, "nvmlDeviceGetP2PStatus", *ends, _READ)),
+                    p2p_write=_state(_ask_state(nvml, "nvmlDeviceGetP2PStatus", *ends, _WRITE)),
+                    p2p_nvlink=_state(_ask_state(nvml, "nvmlDeviceGetP2PStatus", *ends, _NVLINK)),
                 )
 
 
-def _told(nvml: Any, function: str, *arguments: Any) -> Any:
+def _ask_state(nvml: Any, function: str, *arguments: Any) -> Any:
     try:
         return ask(nvml, function, *arguments)
     except nvml.NVMLError:

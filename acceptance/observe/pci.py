@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acceptance.machine.inventory import PciFunction
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import ODD, SysfsError
+from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 # SMBIOS reference specification (DSP0134), structure 9, System Slots, since version 2.6.
 _DESIGNATION, _SEGMENT, _BUS, _FUNCTION, _LEAST = 0x04, 0x0D, 0x0F, 0x10, 0x11
@@ -149,7 +149,7 @@ def speed(path: Path) -> float | None:
         return None
     match = _SPEED.fullmatch(value)
     if match is None:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link speed: {ODD}")
+        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link speed: {KERNEL_CURE}")
     return float(match[1])
 
 
@@ -162,5 +162,5 @@ def width(path: Path) -> int | None:
     if lanes in _NO_WIDTH:
         return None
     if lanes not in _WIDTHS:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link width: {ODD}")
+        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link width: {KERNEL_CURE}")
     return lanes

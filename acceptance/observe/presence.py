@@ -58,7 +58,7 @@ def _passed_over(inventory: Inventory) -> bool:
     return bool(nameless) or works_for_others(inventory)
 
 
-def withheld(inventory: Inventory, gpu: Gpu) -> bool:
+def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
     """Whether the driver holds a GPU that it does not give to this user, while it gives others:
     a job that got a part of the machine.
     """
@@ -169,8 +169,8 @@ def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
     )
 
 
-def _named(found: list[Gpu]) -> str:
-    return ", ".join(f"{gpu.name} ({gpu.pci_address}, {gpu.device_id})" for gpu in found)
+def _gpu_list(gpus: list[Gpu]) -> str:
+    return ", ".join(f"{gpu.name} ({gpu.pci_address}, {gpu.device_id})" for gpu in gpus)
 
 
 def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
@@ -189,16 +189,16 @@ def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     unread = [gpu for gpu in due if gpu.answers is None]
     if dead:
         return PresenceLayer(
-            what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_named(dead)}", FALLEN_OFF
+            what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_gpu_list(dead)}", FALLEN_OFF
         )
     if unread:
         return PresenceLayer(
             what,
-            f"the configuration space cannot be read of {_named(unread)}",
+            f"the configuration space cannot be read of {_gpu_list(unread)}",
             "mount /sys with the host's devices",
         )
     return PresenceLayer(
-        what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_named(list(due))}", None
+        what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_gpu_list(list(due))}", None
     )
 
 
@@ -230,7 +230,7 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         )
         return PresenceLayer(
             what,
-            f"version {board.nvidia_driver} is loaded but does not drive {_named(loose)}",
+            f"version {board.nvidia_driver} is loaded but does not drive {_gpu_list(loose)}",
             cure,
         )
     return PresenceLayer(
@@ -247,10 +247,10 @@ def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, found, BUS_FIRST)
     if board.nvidia_driver is None:
         return PresenceLayer(what, found, DRIVER_FIRST)
-    kept = [gpu for gpu in due if withheld(inventory, gpu)]
+    kept = [gpu for gpu in due if is_withheld(inventory, gpu)]
     if kept:
         return PresenceLayer(
-            what, f"{found}; this user may not open those of {_named(kept)}", PARTLY
+            what, f"{found}; this user may not open those of {_gpu_list(kept)}", PARTLY
         )
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
         return PresenceLayer(
@@ -276,10 +276,10 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, "; ".join(sick), _sick_cure(answer))
     unknown = [gpu for gpu in due if gpu.nvml_index is None]
     if unknown:
-        partly = all(withheld(inventory, gpu) for gpu in unknown)
+        partly = all(is_withheld(inventory, gpu) for gpu in unknown)
         cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"
         return PresenceLayer(
-            what, f"driver {answer.driver_version} does not know {_named(unknown)}", cure
+            what, f"driver {answer.driver_version} does not know {_gpu_list(unknown)}", cure
         )
     count = len(answer.devices)
     missing = PARAVIRTUALISED if paravirtualised(inventory) else BUS_FIRST

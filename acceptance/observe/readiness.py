@@ -62,9 +62,9 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
     for gpu, traits in known_gpus(inventory.nvml, due):
         if traits.display_active:
             drawing = ", ".join(process_name(one) for one in traits.graphics_processes or ())
-            told = f" ({drawing})" if drawing else ""
+            text = f" ({drawing})" if drawing else ""
             found.append(
-                f"{gpu.name} drives the display{told}: a part of its memory and some of its rate "
+                f"{gpu.name} drives the display{text}: a part of its memory and some of its rate "
                 "go there; for the last per cent test it "
                 "without one (`sudo systemctl isolate multi-user.target`)"
             )

@@ -185,8 +185,9 @@ class SampleThinner:
         self._group = []
         low = {name: min(column) for name, column in columns.items()}
         high = {name: max(column) for name, column in columns.items()}
-        # most are: told once, a week is half as long
-        steady = {name for name in columns if low[name] == high[name]}
+        steady = {
+            name for name in columns if low[name] == high[name]
+        }  # most are: told once, a week is half as long
         mean = {
             name: low[name] if name in steady else sum(column) / len(column)
             for name, column in columns.items()

@@ -34,7 +34,7 @@ class SmartUnreadable(Exception):
     """
 
 
-class Interrupted(Exception):
+class SmartInterrupted(Exception):
     """smartctl was ended before it could answer: nothing is known of the disk, not even that it
     offers no report.
     """
@@ -48,9 +48,9 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or
-    no fault was found in a report that lacks a part (a command failed, or there is no overall
-    status); Interrupted when a signal ended it; UnreadableOutput for any other text.
+    Raises SmartUnreadable when smartctl could not ask the disk, or the disk offers no health data,
+    or no fault was found in a report that lacks a part (a command failed, or there is no overall
+    status); SmartInterrupted when a signal ended it; UnreadableOutput for any other text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
@@ -125,15 +125,16 @@ def _unknown(why: str) -> UnreadableOutput:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    # the last would count, and the first may be the one that tells of a fault
-    if len(found) != len(pairs):
+    if len(found) != len(
+        pairs
+    ):  # the last would count, and the first may be the one that tells of a fault
         raise ValueError("a key comes twice in one object")
     return found
 
 
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
-        raise Interrupted(
+        raise SmartInterrupted(
             f"smartctl was ended by signal {-returncode}: run it by hand to see whether the "
             "disk answers"
         )

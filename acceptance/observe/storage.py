@@ -51,13 +51,13 @@ def health(
 ) -> smart.Health:
     """Ask one disk for its health; needs root.
 
-    Raises smartctl.NotReadable, smartctl.Interrupted, UnreadableOutput, or CommandError where
-    smartctl is missing; each message says why and the cure.
+    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError where smartctl is
+    missing; each message says why and the cure.
     """
     argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
-        raise smart.Interrupted(
+        raise smart.SmartInterrupted(
             f"{disk.component} did not answer: smartctl {done.describe()}; look at the "
             "kernel log for the disk"
         )

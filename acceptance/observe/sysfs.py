@@ -8,7 +8,7 @@ from pathlib import Path
 _CPUS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-ODD = "the driver, the kernel or rigproof is at fault: please report it"
+KERNEL_CURE = "the driver, the kernel or rigproof is at fault: please report it"
 
 
 class SysfsError(Exception):
@@ -44,7 +44,7 @@ def number(path: Path) -> int | None:
     if value is None:
         return None
     if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", value):
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a number: {ODD}")
+        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a number: {KERNEL_CURE}")
     return int(value, 16 if value.startswith("0x") else 10)
 
 
@@ -60,7 +60,9 @@ def cpus(path: Path) -> tuple[int, ...] | None:
     for part in value.split(","):
         match = _CPUS.fullmatch(part.strip())
         if match is None:
-            raise SysfsError(f"{path} holds {value[:80]!r}, which is not a list of CPUs: {ODD}")
+            raise SysfsError(
+                f"{path} holds {value[:80]!r}, which is not a list of CPUs: {KERNEL_CURE}"
+            )
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(found))
 

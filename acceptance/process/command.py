@@ -97,17 +97,25 @@ class _Exit:
 
     def __init__(self, pid: int) -> None:
         self._pid, self._ended_s = pid, 0.0
-        self._thread = threading.Thread(target=self._see, daemon=True)
-        self._thread.start()
+        self._seen = threading.Event()
+        threading.Thread(target=self._see, daemon=True).start()
 
     def _see(self) -> None:
         with contextlib.suppress(ChildProcessError):  # it was collected already, this moment
             os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._ended_s = time.monotonic()
+        self._seen.set()
+
+    def within(self, seconds: float) -> bool:
+        """Whether it ends within that time.
+
+        It is known at once: `Popen.wait` looks twenty times a second.
+        """
+        return self._seen.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def moment(self) -> float:
         """On the monotonic clock; the process has been collected."""
-        self._thread.join(5.0)
+        self._seen.wait(5.0)
         return self._ended_s or time.monotonic()
 
 
@@ -136,10 +144,9 @@ class RunningProgram:
         """End it and its family: SIGTERM, then SIGKILL. Without effect when it has ended."""
         if self.process.poll() is None:
             self.process.terminate()
-            try:
-                self.process.wait(GRACE_S + 5.0)
-            # the reaper itself hangs: nothing of its family may stay
-            except subprocess.TimeoutExpired:
+            if self._exit.within(GRACE_S + 5.0):
+                self.process.wait()
+            else:  # the reaper itself hangs: nothing of its family may stay
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
 
@@ -147,10 +154,9 @@ class RunningProgram:
         """Wait until it ends or its deadline passes, then collect what it printed."""
         timed_out = False
         try:
-            self.process.wait(self.deadline.remaining())
-        except subprocess.TimeoutExpired:
-            timed_out = True
-            self.stop()
+            if not self._exit.within(self.deadline.remaining()):
+                timed_out = True
+                self.stop()
         except BaseException:  # Ctrl-C or the belt of the test engine: leave nothing running
             self.stop()
             raise
@@ -221,7 +227,7 @@ def start(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     cap_bytes: int = CAP_BYTES,
-    heard: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
     stdin: Path | None = None,
 ) -> RunningProgram:
     """Start a program.
@@ -231,8 +237,8 @@ def start(
     `stdin` names the file that it reads from its standard input; without one there is nothing to
     read.
 
-    `heard` is given each line of standard output when it is complete, without its end. It is called
-    by the thread that reads: it must come back at once, and raise nothing.
+    `on_line` is given each line of standard output when it is complete, without its end. It is
+    called by the thread that reads: it must come back at once, and raise nothing.
 
     Raises CommandError when it cannot be started; one that is missing or not executable ends with
     exit code 127 and says so on standard error, as in a shell (`find` it first for a better
@@ -275,7 +281,9 @@ def start(
         raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
     assert process.stderr is not None
-    out = Spool(process.stdout, log, cap_bytes, LineSplitter(heard) if heard is not None else None)
+    out = Spool(
+        process.stdout, log, cap_bytes, LineSplitter(on_line) if on_line is not None else None
+    )
     err = Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
     threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
     for thread in threads:

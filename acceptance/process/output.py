@@ -27,7 +27,7 @@ class LineSplitter:
     A line of more than LINE_BYTES is left out: nothing grows with what a program prints.
     """
 
-    heard: Callable[[str], None]
+    on_line: Callable[[str], None]
     _begun: bytearray = field(default_factory=bytearray)
     _too_long: bool = False
 
@@ -53,7 +53,7 @@ class LineSplitter:
 
     def _hand(self) -> None:
         if not self._too_long:
-            self.heard(self._begun.decode("utf-8", errors="replace").removesuffix("\r"))
+            self.on_line(self._begun.decode("utf-8", errors="replace").removesuffix("\r"))
         self._begun.clear()
         self._too_long = False
 
@@ -89,8 +89,9 @@ class Spool:
                     try:
                         if log.write(keep) != len(keep):
                             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    # a full disk: the program's own run is still judged from memory
-                    except OSError as error:
+                    except (
+                        OSError
+                    ) as error:  # a full disk: the program's own run is still judged from memory
                         self.failure = error
                 if self.lines is not None:
                     self.lines.put(chunk)

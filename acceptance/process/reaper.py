@@ -31,7 +31,7 @@ NOT_STARTED = 127  # what a shell answers for a program that cannot be executed
 # A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no
 # waiting ends it.
 KILL_S = 3.0
-_told = False
+_signalled = False
 
 
 def prctl(option: int, value: int) -> None:
@@ -88,8 +88,9 @@ def end_family(grace_s: float) -> None:
     number = signal.SIGTERM
     while (family := descendants(os.getpid())) and time.monotonic() < grace_end + KILL_S:
         for pid in family:
-            # it has ended, or became another user's
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            with contextlib.suppress(
+                ProcessLookupError, PermissionError
+            ):  # it has ended, or became another user's
                 os.kill(pid, number)
         if number == signal.SIGTERM:
             while time.monotonic() < grace_end and descendants(os.getpid()):
@@ -100,12 +101,12 @@ def end_family(grace_s: float) -> None:
         time.sleep(0.01)
 
 
-def _tell(_number: int, _frame: FrameType | None) -> None:
-    global _told  # noqa: PLW0603 - a signal handler has nowhere else to put it
-    _told = True
+def _note_signal(_number: int, _frame: FrameType | None) -> None:
+    global _signalled  # noqa: PLW0603 - a signal handler has nowhere else to put it
+    _signalled = True
 
 
-def mirror(status: int) -> None:
+def exit_like(status: int) -> None:
     """End as the program did, so that the harness sees its exit code or its signal."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -164,7 +165,7 @@ def main(arguments: list[str]) -> None:
     )
     defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the order to stop
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _tell)
+        signal.signal(number, _note_signal)
     signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     if line is None:
@@ -185,7 +186,7 @@ def main(arguments: list[str]) -> None:
     status: int | None = None
     while (
         status is None
-        and not _told
+        and not _signalled
         and time.monotonic() < end
         and (line is None or not hung_up(line))
     ):
@@ -196,7 +197,7 @@ def main(arguments: list[str]) -> None:
         end_family(grace_s)
         os._exit(128 + signal.SIGTERM)
     end_family(0.0)
-    mirror(status)
+    exit_like(status)
 
 
 if __name__ == "__main__":

@@ -130,11 +130,11 @@ def read(path: Path) -> Catalogue:
     return Catalogue(measurements, events, sheet.words, sheet.titles, sheet.events, sheet.profiles)
 
 
-def _put(found: dict[str, Advice], names: tuple[str, ...], entry: Advice) -> None:
+def _put(by_key: dict[str, Advice], names: tuple[str, ...], entry: Advice) -> None:
     for name in names:
-        if name in found:
+        if name in by_key:
             raise ValueError(f"{name} stands twice")
-        found[name] = entry
+        by_key[name] = entry
 
 
 def _troubles(entry: Advice) -> Iterator[str]:

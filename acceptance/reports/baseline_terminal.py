@@ -11,8 +11,8 @@ from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
 
-def accepted(
-    found: Certificate,
+def show_accepted(
+    certificate: Certificate,
     screen: Terminal,
     *,
     already: bool,
@@ -24,33 +24,33 @@ def accepted(
     """
     if already:
         screen.say(
-            language("this run is the baseline already, since {utc}", utc=found.accepted_utc)
+            language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc)
         )
         return
-    told = language(
+    text = language(
         "run {run} is the baseline of this machine (parts: {parts}, measurements: {figures})",
-        run=found.birth.run_id,
-        parts=len(found.birth.parts),
-        figures=len(found.figures),
+        run=certificate.birth.run_id,
+        parts=len(certificate.birth.parts),
+        figures=len(certificate.figures),
     )
-    screen.say(told, "bold green")
-    _remarks(found, screen, language)
+    screen.say(text, "bold green")
+    _remarks(certificate, screen, language)
     if former is not None:
         screen.say(language("the one before it is kept:"))
         screen.path(former)
 
 
-def _remarks(found: Certificate, screen: Terminal, language: Language) -> None:
-    if not found.inventory_declared:
+def _remarks(certificate: Certificate, screen: Terminal, language: Language) -> None:
+    if not certificate.inventory_declared:
         screen.say(
             language("no machine file said what should be in it: the baseline holds what was found")
         )
-    for text in (*found.waived, *found.set_aside):
+    for text in (*certificate.waived, *certificate.set_aside):
         screen.say(language("accepted with it: {text}", text=text))
 
 
 def show(
-    found: Certificate,
+    certificate: Certificate,
     sha256: str,
     former: Sequence[Certificate],
     screen: Terminal,
@@ -58,27 +58,27 @@ def show(
 ) -> None:
     """Print a certificate; `former` are those before it, the oldest first."""
     rows = [
-        (language("machine"), found.machine_id),
-        (language("run"), f"{found.birth.run_id} ({found.birth.utc})"),
-        (language("accepted"), found.accepted_utc),
-        (language("profile"), found.profile),
-        (language("rigproof"), found.rigproof),
+        (language("machine"), certificate.machine_id),
+        (language("run"), f"{certificate.birth.run_id} ({certificate.birth.utc})"),
+        (language("accepted"), certificate.accepted_utc),
+        (language("profile"), certificate.profile),
+        (language("rigproof"), certificate.rigproof),
         (language("seal"), sha256),
     ]
     _grid(screen, rows)
     for one in former:
-        told = language(
+        words = language(
             "before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc
         )
-        screen.say(told)
-    _remarks(found, screen, language)
-    for text in found.warnings:
+        screen.say(words)
+    _remarks(certificate, screen, language)
+    for text in certificate.warnings:
         screen.say(language("warning: {text}", text=text))
     _heading(screen, language("What the machine is made of"))
-    _grid(screen, list(_facts(found, language)))
+    _grid(screen, list(_facts(certificate, language)))
     _heading(screen, language("What was measured"))
     names = [language("measurement"), language("component"), language("value"), language("noise")]
-    _grid(screen, [_figure(one) for one in found.figures], head=names, right=2)
+    _grid(screen, [_figure(one) for one in certificate.figures], head=names, right=2)
 
 
 def _heading(screen: Terminal, text: str) -> None:
@@ -93,20 +93,20 @@ def _grid(
     grid.show(screen.console, cells, head=head, right=right, watched=screen.watched)
 
 
-def _facts(found: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
+def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
     """What is told of each part, with what is printed on it first; of the
     machine as a whole at the end.
     """
-    facts: dict[str, list[tuple[str, str]]] = {part: [] for part in found.birth.parts}
-    for component, name, text in found.birth.facts:
+    facts: dict[str, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
+    for component, name, text in certificate.birth.facts:
         facts.setdefault(component, []).append((name, text))
-    for component, told in sorted(facts.items(), key=lambda one: not one[0]):
-        identity = found.birth.identities.get(component)
+    for component, rows in sorted(facts.items(), key=lambda one: not one[0]):
+        identity = certificate.birth.identities.get(component)
         first = [(language("identity"), identity)] if identity else []
-        for place, (name, text) in enumerate([*first, *told]):
+        for place, (name, text) in enumerate([*first, *rows]):
             yield "" if place else component or language("machine"), name, text
 
 
-def _figure(one: BaselineValue) -> tuple[str, str, str, str]:
-    noise = number(one.spread) if one.spread is not None else "-"
-    return one.measurement, one.component, quantity(one.value, one.unit), noise
+def _figure(value: BaselineValue) -> tuple[str, str, str, str]:
+    noise = number(value.spread) if value.spread is not None else "-"
+    return value.measurement, value.component, quantity(value.value, value.unit), noise

@@ -14,7 +14,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import Language
 from acceptance.reports import explanation
 from acceptance.reports.headline import headline
-from acceptance.reports.locations import NOWHERE, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Locations
 
 _MOST_NAMES = 16
 # Characters of a component's name; one that is longer is no machine's, and is not looked for in a
@@ -54,7 +54,7 @@ class _Same:
         if own is None or len(self.components) < 2:
             text = headline(self.first, language)
             return text if own is None else text.replace(own, named.get(own, own))
-        text = headline(replace(self.first, text=_apart(self.first.text, own)), language)
+        text = headline(replace(self.first, text=_with_marks(self.first.text, own)), language)
         whose = names([named.get(one, one) for one in self.components], language).translate(
             _UNMARKED
         )
@@ -63,7 +63,7 @@ class _Same:
         return text.replace(_VALUE, f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
 
 
-def _apart(text: str, component: str) -> str:
+def _with_marks(text: str, component: str) -> str:
     """The text with marks for its component's name and for what was measured: the same for
     components with the same trouble.
     """
@@ -108,7 +108,7 @@ def entries(
     }
     for finding in findings:
         own = finding.component
-        text = _apart(finding.text, own) if own else finding.text
+        text = _with_marks(finding.text, own) if own else finding.text
         key = (own is None, replace(finding, check="", text=text, component=None))
         group = same.setdefault(key, _Same(finding, [], [], []))
         group.checks.append(finding.check)
@@ -117,14 +117,15 @@ def entries(
     # All with the same teaching get it once; one that speaks of several components is told in
     # general.
     groups = list(same.values())
-    told: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
-    marked = [replace(group.first, check=str(index)) for index, group in told.items()]
+    by_index: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
+    marked = [replace(group.first, check=str(index)) for index, group in by_index.items()]
     for found, below in explanation.group_findings(marked, places, language):
-        members = [told[int(finding.check)] for finding in found]
+        members = [by_index[int(finding.check)] for finding in found]
         several = len(members) == 1 and len(members[0].components) > 1
         lines = tuple(
             (tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members
         )
         yield ClosingEntry(
-            lines, explanation.details(members[0].first, NOWHERE, language) if several else below
+            lines,
+            explanation.details(members[0].first, NO_LOCATIONS, language) if several else below,
         )

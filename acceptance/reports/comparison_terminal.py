@@ -10,7 +10,7 @@ from acceptance.history.comparison import (
     Comparison,
     ComparisonRow,
     DifferenceKind,
-    Outcomes,
+    OutcomeChange,
 )
 from acceptance.reports import comparison_words as words
 from acceptance.reports import grid
@@ -44,12 +44,12 @@ def show(
     rows = comparison.rows if everything else comparison.of_kind(*REPORTED_KINDS)
     if rows:
         screen.say("")
-        told = (
+        clause = (
             language("All measurements")
             if everything
             else language("Measurements outside the noise")
         )
-        screen.say(told, "bold")
+        screen.say(clause, "bold")
         names = [language("measurement"), language("component"), language("unit")]
         head = ["", *names, *letters, language("noise")]
         _grid(screen, [_row(row, language) for row in rows], head=head, right=4)
@@ -84,13 +84,13 @@ def _grid(
     grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
 
 
-def _outcome(one: Outcomes, language: Language) -> tuple[str, Sequence[str]]:
-    style = _STYLE.get(one.kind, "")
-    name = one.check or language("the whole run")
+def _outcome(change: OutcomeChange, language: Language) -> tuple[str, Sequence[str]]:
+    style = _STYLE.get(change.kind, "")
+    name = change.check or language("the whole run")
     return style, (
-        words.kind_word(one.kind, language),
+        words.kind_word(change.kind, language),
         name,
-        *(text or words.NONE for text in one.outcomes),
+        *(text or words.NONE for text in change.outcomes),
     )
 
 

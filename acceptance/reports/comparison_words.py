@@ -48,10 +48,10 @@ def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
     shown = [language("not measured") if value is None else number(value) for value in row.values]
     due = [True, *(change.kind != "gone" for change in row.changes)]
     due[0] = any(change.kind != "new" for change in row.changes)
-    told = [text if is_due else NONE for text, is_due in zip(shown, due, strict=True)]
+    texts = [text if is_due else NONE for text, is_due in zip(shown, due, strict=True)]
     return (
-        told[0],
-        *(_beside(text, change) for text, change in zip(told[1:], row.changes, strict=True)),
+        texts[0],
+        *(_beside(text, change) for text, change in zip(texts[1:], row.changes, strict=True)),
     )
 
 
@@ -152,12 +152,12 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
 def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
     """How many rows are not told one by one."""
     within, gone = len(comparison.of_kind("same")), len(comparison.of_kind("gone", "new"))
-    told = [language("{number} within the noise", number=within)]
+    parts = [language("{number} within the noise", number=within)]
     if gone:
-        told.append(language("{number} not due in all runs", number=gone))
+        parts.append(language("{number} not due in all runs", number=gone))
     if skipped := len(comparison.of_kind("incomparable")):
-        told.append(language("{number} not compared", number=skipped))
-    return language("other measurements: {told}", told=", ".join(told))
+        parts.append(language("{number} not compared", number=skipped))
+    return language("other measurements: {told}", told=", ".join(parts))
 
 
 def closing(comparison: Comparison, language: Language = ENGLISH) -> str:

@@ -22,8 +22,9 @@ from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
-# a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured
-_A_SECOND = 1
+_A_SECOND = (
+    1  # a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured
+)
 _BAR = 20
 _WIDE = 72  # with fewer columns there is no room for a bar
 _STYLES: dict[Outcome, str] = {
@@ -104,7 +105,9 @@ class Dashboard:
         if gauges and len(gauges) + 1 <= room:
             cards, room = [panel.table(gauges, width, language, signs)], room - len(gauges) - 1
         elif gauges:
-            cards += panel.filled(list(panel.summed(gauges, language, signs)), width, signs)[:room]
+            cards += panel.flow_lines(
+                list(panel.summary_parts(gauges, language, signs)), width, signs
+            )[:room]
             room -= len(cards)
         tail: list[RenderableType] = []
         if room > 0:
@@ -112,7 +115,7 @@ class Dashboard:
                 [panel.cut(outcomes(self._remaining, language, signs), width, signs)],
                 room - 1,
             )
-        sensors = panel.filled(
+        sensors = panel.flow_lines(
             list(panel.machine(self._gauges.machine, language, signs)), width, signs
         )
         if sensors and len(sensors) <= room:
@@ -132,13 +135,13 @@ class Dashboard:
         how much is left.
         """
         language, remaining = self._language, self._remaining
-        left = remaining.left(language)
-        told = Text(
+        left = remaining.time_left(language)
+        text = Text(
             one_line(remaining.check) if remaining.check else language("between two checks"), "bold"
         )
         planned = remaining.planned
         if planned is not None and width >= _WIDE:
-            told = Text(f"{phase(planned.session, language)}: ").append_text(told)
+            text = Text(f"{phase(planned.session, language)}: ").append_text(text)
         made = Table.grid(padding=(0, 1))
         ends = (
             f"{duration(remaining.elapsed_s())}{self._signs.between}{left}"
@@ -149,7 +152,7 @@ class Dashboard:
         room = max(1, width - 2 - bar - Text(ends).cell_len - 1)
         made.add_column(width=1)
         made.add_column(width=room, no_wrap=True)
-        cells: list[RenderableType] = [self._spinner, panel.cut(told, room, self._signs)]
+        cells: list[RenderableType] = [self._spinner, panel.cut(text, room, self._signs)]
         if bar:
             made.add_column(width=_BAR)
             cells.append(ProgressBar(max(1.0, remaining.total_s), remaining.done_s(), width=_BAR))

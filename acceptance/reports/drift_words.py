@@ -15,8 +15,9 @@ from acceptance.core.finding import DRIFT
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history.changes import CHANGES
 
-# characters: one that is longer quotes a text from outside, and is not taken apart
-_LONGEST = 2_000
+_LONGEST = (
+    2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
+)
 _DEEPEST = 4  # a phrase in a clause in a sentence
 # What stands for a name of these in a form; for any other a few words.
 _FIELDS = {
@@ -90,19 +91,19 @@ def translate(text: str, language: Language) -> str:
     """A sentence of what changed, in this language. It is text from outside: make it one line."""
     if language is ENGLISH or len(text) > _LONGEST:
         return text
-    told, *clauses = text.split("; ")
-    told = _said(told, language, _DEEPEST)
+    words, *clauses = text.split("; ")
+    words = _phrase(words, language, _DEEPEST)
     for clause in clauses:
-        now = _said(clause, language, _DEEPEST)
-        told = (
-            language("{told}; {clause}", told=told, clause=now)
+        now = _phrase(clause, language, _DEEPEST)
+        words = (
+            language("{told}; {clause}", told=words, clause=now)
             if now != clause
-            else f"{told}; {clause}"
+            else f"{words}; {clause}"
         )
-    return told
+    return words
 
 
-def _said(text: str, language: Language, deep: int) -> str:
+def _phrase(text: str, language: Language, deep: int) -> str:
     """A clause, or a phrase in one: its form, and what is in that; as it stands
     where its form is not known.
     """
@@ -116,7 +117,7 @@ def _said(text: str, language: Language, deep: int) -> str:
     return language(
         form,
         **{
-            name: _facts(part, language) if name == "facts" else _said(part, language, deep - 1)
+            name: _facts(part, language) if name == "facts" else _phrase(part, language, deep - 1)
             for name, part in parts.items()
         },
     )

@@ -12,7 +12,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import languages
 from acceptance.reports.advice import Advice
-from acceptance.reports.locations import NOWHERE, Location, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.text import one_line
 
 MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
@@ -64,13 +64,13 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
     own = found.measurements.get(finding.measurement or "")
     if finding.event is None:
         return own
-    told = found.of_event(finding.event)
+    advice = found.of_event(finding.event)
     # Drift of a measurement has causes of its own kind first, then those of the measurement, and
     # its command, which is about the part.
     return (
-        replace(own, symptom=told.symptom, causes=(*told.causes, *own.causes))
-        if told and own
-        else told
+        replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes))
+        if advice and own
+        else advice
     )
 
 
@@ -79,7 +79,7 @@ def _action(text: str, language: Language) -> str:
     return f"{language(said)}{mark}{buckets}"
 
 
-def notes(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
+def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
     """What was looked at, a line each, where it takes more than the finding's own line.
 
     How many lines were left out is said.
@@ -97,7 +97,7 @@ def notes(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
     )
 
 
-def labelled(
+def labelled_lines(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> tuple[tuple[str, str], ...]:
     """A teaching line by line, each with its label, as people read it; first where the component
@@ -122,29 +122,29 @@ def _where(component: str, place: Location, language: Language) -> Iterator[str]
         yield one_line(place.uuid)
 
 
-def _lines(found: Explanation, language: Language) -> Iterator[tuple[str, str]]:
-    if found.symptom:
-        yield language("what it means"), found.symptom
-    if found.action:
-        yield language("what to do"), found.action
-    for number, (what, tell) in enumerate(found.causes, start=1):
+def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, str]]:
+    if explanation.symptom:
+        yield language("what it means"), explanation.symptom
+    if explanation.action:
+        yield language("what to do"), explanation.action
+    for number, (what, tell) in enumerate(explanation.causes, start=1):
         label = language("likely cause {number}", number=number)
         yield (
             label,
             language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what,
         )
-    if found.next and found.next != found.action:
-        yield language("next"), found.next
-    if found.shows:
-        yield language("what it shows"), found.shows
-    if found.vendor:
-        yield language("for the vendor"), found.vendor
+    if explanation.next and explanation.next != explanation.action:
+        yield language("next"), explanation.next
+    if explanation.shows:
+        yield language("what it shows"), explanation.shows
+    if explanation.vendor:
+        yield language("for the vendor"), explanation.vendor
 
 
 def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:
     """All that is told below a finding's own line, a line each."""
-    told = labelled(finding, places, language)
-    return (*notes(finding, language), *(f"{label}: {text}" for label, text in told))
+    lines = labelled_lines(finding, places, language)
+    return (*note_lines(finding, language), *(f"{label}: {text}" for label, text in lines))
 
 
 def group_findings(
@@ -156,7 +156,7 @@ def group_findings(
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        alike.setdefault(details(finding, NOWHERE, language), []).append(finding)
+        alike.setdefault(details(finding, NO_LOCATIONS, language), []).append(finding)
     for shared, group in alike.items():
         found = tuple(group)
         alone = len({finding.component for finding in found}) == 1

@@ -32,8 +32,9 @@ REASONS = (
 # colour.
 ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
 _MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
-# events of a GPU that are compared with each other; later ones are counted as they come
-_KEPT = 200
+_KEPT = (
+    200  # events of a GPU that are compared with each other; later ones are counted as they come
+)
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
 _RATE = re.compile(r"(?<![a-z])([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
 
@@ -145,8 +146,9 @@ class Gauges:
         gpu.lost |= body.kind == LOST
         if len(gpu.events) < _KEPT:
             gpu.events.append(entry)
-            # the kernel log and NVML tell of the same
-            gpu.errors = len(without_duplicates(gpu.events))
+            gpu.errors = len(
+                without_duplicates(gpu.events)
+            )  # the kernel log and NVML tell of the same
         else:
             gpu.errors += 1
 

@@ -18,8 +18,8 @@ class Glyphs:
     spinner: str
 
 
-DRAWN = Glyphs("\u00b0C", "\u2026", " \u00b7 ", "dots")
-PLAIN = Glyphs("C", "...", ", ", "line")
+UNICODE = Glyphs("\u00b0C", "\u2026", " \u00b7 ", "dots")
+ASCII = Glyphs("C", "...", ", ", "line")
 
 
 def plain_locale(environ: Mapping[str, str]) -> bool:
@@ -38,7 +38,7 @@ def glyphs_for(encoding: str) -> Glyphs:
     encoding that is not Unicode.
     """
     try:
-        "".join(astuple(DRAWN)).encode(encoding)
+        "".join(astuple(UNICODE)).encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        return PLAIN
-    return DRAWN if encoding.lower().startswith("utf") else PLAIN
+        return ASCII
+    return UNICODE if encoding.lower().startswith("utf") else ASCII

@@ -40,7 +40,7 @@ class Heartbeat:
         )
         self._told_s = now_s()
 
-    def quiet(self) -> None:
+    def reset(self) -> None:
         """Something else was told just now."""
         self._told_s = self._now_s()
 
@@ -50,17 +50,17 @@ class Heartbeat:
         every_s = EVERY_S if running_s < _HOUR_S else LATER_S
         if check is None or self._now_s() - self._told_s < every_s:
             return None
-        self.quiet()
+        self.reset()
         language, signs, gauges = self._language, self._signs, self._gauges.gauges()
-        told = [self._remaining.left(language)]
+        words = [self._remaining.time_left(language)]
         if gauges:
             few = len(gauges) <= _FEW
             parts = (
-                panel.one_by_one(gauges, language, signs)
+                panel.gpu_parts(gauges, language, signs)
                 if few
-                else panel.summed(gauges, language, signs)
+                else panel.summary_parts(gauges, language, signs)
             )
         else:
             parts = panel.machine(self._gauges.machine, language, signs)
-        told += [part.plain for part in parts]
-        return f"...    {one_line(check):<26}  {running_s:6.0f} s  {'; '.join(told)}"
+        words += [part.plain for part in parts]
+        return f"...    {one_line(check):<26}  {running_s:6.0f} s  {'; '.join(words)}"

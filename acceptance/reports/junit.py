@@ -30,7 +30,7 @@ from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal.reader import Journal
 from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Locations, find_locations
-from acceptance.reports.text import counted, one_line
+from acceptance.reports.text import count_of, one_line
 
 RUN = "the whole run"
 # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
@@ -38,8 +38,9 @@ NAME = 200
 # bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with
 # more in one
 RESULT = 60_000
-# bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
-OUTPUT = 90_000
+OUTPUT = (
+    90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
+)
 MOST_RAN = 200  # programs of one check that are told, the last ones
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ATTACHMENT = "[[ATTACHMENT|"
@@ -70,10 +71,10 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def render(verdict: Verdict, found: Journal) -> bytes:
+def render(verdict: Verdict, journal: Journal) -> bytes:
     """The file's content."""
-    suite, where = TestSuite("rigproof"), find_locations(found)
-    started = next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    suite, where = TestSuite("rigproof"), find_locations(journal)
+    started = next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
     if started and (utc := _UTC.match(started.utc)):
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):
@@ -84,13 +85,13 @@ def render(verdict: Verdict, found: Journal) -> bytes:
     for name, check in zip(
         _names([check.id for check in verdict.checks]), verdict.checks, strict=True
     ):
-        suite.add_testcase(_case(name, check, found, where, put_off))
+        suite.add_testcase(_case(name, check, journal, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
-        told = _told(troubles, where)
+        lines = _finding_text(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
-        case.result = [_result(kind, told, "run")]
+        case.result = [_result(kind, lines, "run")]
         suite.add_testcase(case)
     suite.update_statistics()
     suite.time = _seconds(suite.time)
@@ -116,7 +117,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _case(
-    name: str, check: CheckResult, found: Journal, where: Locations, put_off: Sequence[Finding]
+    name: str, check: CheckResult, journal: Journal, where: Locations, put_off: Sequence[Finding]
 ) -> TestCase:
     """One planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
@@ -124,30 +125,30 @@ def _case(
     for judged in check.judged:
         for key, value in _numbers(judged):
             case.add_property(_name(key), _line(value))
-    told = [finding for finding in check.findings if finding.kind == check.outcome]
+    findings = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = (
         [finding for finding in check.findings if finding.kind == "waived"]
         if check.outcome == "skip"
         else []
     )
-    text = _told(told or waived or put_off, where)
+    text = _finding_text(findings or waived or put_off, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
-        case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
+        case.result = [_result(Skipped, text, "waived" if waived and not findings else "skipped")]
     case.system_out = "\n".join(
-        (*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, found))
+        (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal))
     )
     return case
 
 
-def _told(findings: Sequence[Finding], where: Locations) -> str:
-    return "\n".join(_within(list(map(_line, summary.finding_lines(findings, where))), RESULT))
+def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
+    return "\n".join(_limit_lines(list(map(_line, summary.finding_lines(findings, where))), RESULT))
 
 
-def _within(lines: Sequence[str], size: int) -> Sequence[str]:
+def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
     """The lines if they have no more bytes than this; else the first, which say what failed, and
     the last, which say what to do.
     """
@@ -158,7 +159,7 @@ def _within(lines: Sequence[str], size: int) -> Sequence[str]:
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
     left_out = (
-        f"... ({counted(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+        f"... ({count_of(len(lines) - head - tail, 'line')} left out here; report.html has them)"
     )
     return (*lines[:head], left_out, *lines[len(lines) - tail :])
 
@@ -208,26 +209,27 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
         yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
         yield f"{finding.kind}: {_line(finding.text)}"
-        # what made the outcome is told whole in the result beside this
-        if finding.kind != check.outcome:
+        if (
+            finding.kind != check.outcome
+        ):  # what made the outcome is told whole in the result beside this
             yield from map(_line, explanation.details(finding, where))
 
 
-def _ran(check: str, found: Journal) -> Iterator[str]:
+def _ran(check: str, journal: Journal) -> Iterator[str]:
     """The programs that a check ran, each with its log; last, where every
     reader that shortens looks.
     """
     bodies = [
         entry.body
-        for entry in found.entries
+        for entry in journal.entries
         if isinstance(entry.body, ToolRan) and entry.body.check == check
     ]
     if len(bodies) > MOST_RAN:
-        yield f"ran {counted(len(bodies) - MOST_RAN, 'more program')} before these"
+        yield f"ran {count_of(len(bodies) - MOST_RAN, 'more program')} before these"
     for body in bodies[-MOST_RAN:]:
         yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
         if body.log:
-            yield from _attachment(found.run_dir, body.log)
+            yield from _attachment(journal.run_dir, body.log)
 
 
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rich.text import Text
 from acceptance.reports.glyphs import glyphs_for
 from acceptance.reports.panel import cut
 from acceptance.reports.safe_output import SafeOutput
-from acceptance.reports.text import clean, counted, one_line
+from acceptance.reports.text import clean, count_of, one_line
 
 HANG = 4  # columns by which the second line of a sentence is set in
 _MOST_LINES = 2_000  # of a table: more than any machine has GPUs and network cards
@@ -69,7 +69,7 @@ class LineWriter:
         for line in lines[:_MOST_LINES]:
             self.put(Text(clean(line).replace("\t", " ")))  # no column of ours is set with tabs
         if len(lines) > _MOST_LINES:
-            self.say(f"... ({counted(len(lines) - _MOST_LINES, 'more line')})")
+            self.say(f"... ({count_of(len(lines) - _MOST_LINES, 'more line')})")
 
     def columns(self, *cells: tuple[str, int], style: str = "") -> None:
         """One indented line of texts with their widths; a negative width sets the text to the

@@ -60,12 +60,12 @@ class Locations:
         return Location(address=component) if _ADDRESS.fullmatch(component) else Location()
 
 
-NOWHERE = Locations()
+NO_LOCATIONS = Locations()
 
 
-def find_locations(found: Journal) -> Locations:
+def find_locations(journal: Journal) -> Locations:
     """What the journal's inventory tells of each component's place."""
-    return Locations(dict(_all(recorded_inventory.observed_record(found.entries).inventory)))
+    return Locations(dict(_all(recorded_inventory.observed_record(journal.entries).inventory)))
 
 
 def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Location]]:

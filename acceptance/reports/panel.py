@@ -101,9 +101,9 @@ def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
     )
 
 
-def chosen(found: Sequence[Column], width: int) -> tuple[Column, ...]:
+def fitting_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     """The columns for which there is room: the least worth goes first."""
-    kept = list(found)
+    kept = list(columns)
     while len(kept) > 1 and sum(one.width + _GAP for one in kept) > width:
         kept.remove(min(kept, key=lambda one: one.worth))
     return tuple(kept)
@@ -111,7 +111,7 @@ def chosen(found: Sequence[Column], width: int) -> tuple[Column, ...]:
 
 def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Glyphs) -> Table:
     """A line a GPU, under a line of heads."""
-    found = chosen(columns(language, signs), width)
+    found = fitting_columns(columns(language, signs), width)
     spare = max(0, width - sum(one.width + _GAP for one in found))
     made = Table(
         box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_edge=False, header_style="dim"
@@ -143,7 +143,7 @@ def _extreme(
     return (max if most else min)(known, key=lambda pair: pair[1])
 
 
-def summed(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
+def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
     """Many GPUs in a few words: the hottest, the slowest, the power of all, errors, and what
     holds them back.
     """
@@ -181,7 +181,7 @@ def _held_by(gauges: Sequence[Gauge], language: Language) -> dict[str, list[str]
     return found
 
 
-def one_by_one(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
+def gpu_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
     """A few GPUs in words, each with all its gauges."""
     for one in gauges:
         parts = [
@@ -208,7 +208,7 @@ def machine(values: Mapping[str, float], language: Language, signs: Glyphs) -> I
         yield Text(language("RAM free {value}", value=_value(free, "GiB")))
 
 
-def filled(parts: Sequence[Text], width: int, signs: Glyphs) -> list[Text]:
+def flow_lines(parts: Sequence[Text], width: int, signs: Glyphs) -> list[Text]:
     """Parts side by side, as many to a line as there is room for, none broken."""
     lines: list[Text] = []
     for part in parts:

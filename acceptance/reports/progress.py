@@ -68,6 +68,6 @@ class RunProgress:
         planned_s = self._checks[check].seconds if check in self._checks else 0.0
         return self._done_s + min(self._now() - began, planned_s)
 
-    def left(self, language: Language = ENGLISH) -> str:
+    def time_left(self, language: Language = ENGLISH) -> str:
         """What is still to come, for people."""
         return language("about {time} left", time=duration(max(0.0, self.total_s - self.done_s())))

@@ -43,13 +43,13 @@ class SafeOutput(io.TextIOBase):
     def write(self, text: str) -> int:
         """Write, or throw away."""
         if self.failure is None:
-            told = (
+            safe = (
                 text.encode("ascii", errors="backslashreplace").decode("ascii")
                 if self._plain
                 else text
             )
             try:
-                self._stream.write(told)
+                self._stream.write(safe)
             except OSError as error:
                 self._lose(error)
         return len(text)

@@ -22,8 +22,9 @@ def line(values: Sequence[float], width: int, *, plain: bool) -> str:
     parts = (
         values[len(values) * n // count : len(values) * (n + 1) // count] for n in range(count)
     )
-    # halved, so that no difference is beyond all numbers
-    cells = [statistics.median_low(part) / 2 for part in parts]
+    cells = [
+        statistics.median_low(part) / 2 for part in parts
+    ]  # halved, so that no difference is beyond all numbers
     low, high = min(cells, default=0.0), max(cells, default=0.0)
     if low == high:
         return letters[3] * count

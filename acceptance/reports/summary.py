@@ -39,7 +39,7 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
     )
     waived = len(verdict.of_kind("waived"))
     counts += f", {language('{number} waived', number=waived)}" if waived else ""
-    told = f" ({'; '.join(about)})" if about else ""
+    text = f" ({'; '.join(about)})" if about else ""
     if subjects := verdict.waived_whole():
         whole = ", ".join(subjects)
         one = len(subjects) == 1
@@ -50,7 +50,7 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
                 "{number} subjects waived whole: {names}", number=len(subjects), names=whole
             )
         )
-    return f"{verdict.verdict}{told}: {counts}"
+    return f"{verdict.verdict}{text}: {counts}"
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:

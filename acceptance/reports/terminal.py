@@ -34,7 +34,7 @@ from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import plain_locale
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
-from acceptance.reports.locations import NOWHERE, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Locations
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import duration, one_line
@@ -72,9 +72,9 @@ class _Check:
         return ", ".join(_figure(name, found) for name, found in list(self.values.items())[:4])
 
 
-def _figure(name: str, found: list[Measured]) -> str:
-    values = [body.value for body in found if body.value is not None]
-    low, high, unit = min(values), max(values), found[0].unit
+def _figure(name: str, measured: list[Measured]) -> str:
+    values = [body.value for body in measured if body.value is not None]
+    low, high, unit = min(values), max(values), measured[0].unit
     return (
         f"{name} {number(low)} .. {quantity(high, unit)}"
         if len(values) > 1
@@ -143,16 +143,18 @@ class Terminal(LineWriter):
         )
         partial = f" ({language('partial')})" if plan.scope == "partial" else ""
         time = duration(plan.eta_s())
-        told = language(
+        words = language(
             "plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time
         )
-        self.say(f"{told}{partial}")
+        self.say(f"{words}{partial}")
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns(
                     (check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0)
                 )
-                self.say_all((self._held(due) for due in (check.due if details else ())), indent=6)
+                self.say_all(
+                    (self._limit_text(due) for due in (check.due if details else ())), indent=6
+                )
         for text in plan.gaps:
             self.say(language("gap: {text}", text=text), "yellow")
         for text in plan.not_tested:
@@ -160,15 +162,15 @@ class Terminal(LineWriter):
         for text in plan.cannot_detect:
             self.say(language("cannot detect: {text}", text=language(text)))
 
-    def _held(self, due: Due) -> str:
+    def _limit_text(self, due: Due) -> str:
         """What one measurement of one component is held against."""
         held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
-        told = held or self._language("recorded, not judged: {why}", why=due.unlimited)
+        text = held or self._language("recorded, not judged: {why}", why=due.unlimited)
         if due.ceiling is not None:
             most = quantity(due.ceiling.high or 0.0, due.unit)
-            told = self._language("{told}; no more than {most} is possible", told=told, most=most)
+            text = self._language("{told}; no more than {most} is possible", told=text, most=most)
         return self._language(
-            "{what} on {where} {told}", what=due.measurement, where=due.component, told=told
+            "{what} on {where} {told}", what=due.measurement, where=due.component, told=text
         )
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
@@ -219,8 +221,9 @@ class Terminal(LineWriter):
         self._told.add(name)
         source = _SOURCES.get(body.source, body.source)
         where = self._shown.gauges.name(body.component) if self._shown else None
-        # a name is told for an address alone
-        on = f" on {where}" if where and where != body.component else ""
+        on = (
+            f" on {where}" if where and where != body.component else ""
+        )  # a name is told for an address alone
         meaning = self._language(body.meaning).rstrip(".")
         self.say(f"{source}: {body.severity}{on}: {meaning}: {body.text}", "yellow")
         if len(self._told) == _MOST_EVENTS:
@@ -240,7 +243,7 @@ class Terminal(LineWriter):
         if self._shown:
             self._shown.remaining.ended(body.check, outcome)
             if self._shown.calm:
-                self._shown.calm.quiet()
+                self._shown.calm.reset()
         self._outcome(
             outcome,
             f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip(),
@@ -249,16 +252,16 @@ class Terminal(LineWriter):
     def _outcome(self, outcome: Outcome, text: str) -> None:
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
-    def verdict(self, verdict: Verdict, files: list[str], where: Locations = NOWHERE) -> None:
+    def verdict(self, verdict: Verdict, files: list[str], where: Locations = NO_LOCATIONS) -> None:
         """The closing block: one entry per violation with its causes and the next command, where
         the files are, and the verdict last.
         """
-        language, taught, told = self._language, False, self._shown is not None
+        language, taught, shown = self._language, False, self._shown is not None
         for word, style, kind in _block(language):
             for said in closing.entries(verdict.of_kind(kind), where, language):
-                if taught or (told and said.below):
+                if taught or (shown and said.below):
                     self.put(Text(""))  # an entry with its causes stands apart from its neighbours
-                taught, told = bool(said.below), True
+                taught, shown = bool(said.below), True
                 for checks, text in said.lines:
                     self.say(f"{word} {', '.join(checks)}: {text}", style)
                 for detail in said.below:

@@ -16,14 +16,17 @@ _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-# line ends to some readers and not to others: all become the one
-_BREAKS = re.compile("\r\n|[\r\x85\u2028\u2029]")
+_BREAKS = re.compile(
+    "\r\n|[\r\x85\u2028\u2029]"
+)  # line ends to some readers and not to others: all become the one
 
 
 def clean(text: str, limit: int = 20_000) -> str:
     """The text without terminal sequences, control characters and direction
     marks; what is cut is said.
     """
+    if len(text) <= limit and text.isprintable():
+        return text  # most are; Python calls printable nothing that is looked for below
     shown = _ANSI.sub("", text[: 4 * limit])  # a flood is not looked at whole
     shown = _HIDDEN.sub("\ufffd", _FORBIDDEN.sub("\ufffd", _BREAKS.sub("\n", shown)))
     # What was not looked at may be what matters: a flood of escape sequences must not hide it
@@ -53,6 +56,6 @@ def size(count: int) -> str:
     return f"{count / 1024:.0f} KiB"
 
 
-def counted(number: int, word: str) -> str:
+def count_of(number: int, word: str) -> str:
     """A number of things: `1 check`, `2 checks`."""
     return f"{number} {word}{'' if number == 1 else 's'}"

@@ -10,7 +10,7 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.history.trend import TrendReport, TrendRow
 from acceptance.reports import grid, sparkline
 from acceptance.reports import trend_words as words
-from acceptance.reports.glyphs import PLAIN
+from acceptance.reports.glyphs import ASCII
 from acceptance.reports.terminal import Terminal
 
 WIDTH = 30  # letters of a line of values, where there is room
@@ -19,51 +19,51 @@ _LEAST = 8  # letters that still show something
 
 
 def show(
-    found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False
+    report: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False
 ) -> None:
     """Print the nights of a machine; `one` says that a measurement was named, so that what
     changed most is not asked for.
     """
-    for line in words.opening(found, language):
+    for line in words.opening(report, language):
         screen.say(line)
-    if not one and found.rows:
-        changed = found.changed()
+    if not one and report.rows:
+        changed = report.largest_changes()
         screen.say("")
         if changed:
             screen.say(
                 language("What changed most: the last week beside the nights before"), "bold"
             )
             _grid(screen, changed, language, moved=True)
-        elif found.can_tell():
+        elif report.can_tell():
             screen.say(
                 language("Nothing changed by more than noise in the last week."), "bold green"
             )
         else:
             screen.say(language("There are too few nights to tell what changed."))
-    if found.rows:
+    if report.rows:
         screen.say("")
         screen.say(
             language("All measurements") if not one else language("Nights of what was named"),
             "bold",
         )
-        _grid(screen, found.rows, language, moved=False)
-    for row in found.rows if one else ():
+        _grid(screen, report.rows, language, moved=False)
+    for row in report.rows if one else ():
         for place, changes in row.began:
             point = row.course.points[place]
             where = f"{row.course.measurement} {row.course.component}"
-            told = words.changed(changes, language)
+            text = words.changed(changes, language)
             screen.say(
                 language(
                     "{where}: another era from {run} on: {changes}",
                     where=where,
                     run=point.run_id,
-                    changes=told,
+                    changes=text,
                 )
             )
 
 
 def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, moved: bool) -> None:
-    plain = screen.signs is PLAIN
+    plain = screen.signs is ASCII
     # A part that was replaced has a course of its own, and is told by its serial number.
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]
     replaced = (
@@ -75,9 +75,9 @@ def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, mov
     for row, name in zip(rows, names, strict=True):
         values = [point.value for point in row.course.points]
         drawn = sparkline.line(values, width, plain=plain)
-        told = list(words.cells(row, plain=plain))
+        texts = list(words.cells(row, plain=plain))
         if name in replaced and row.course.serial:
-            told[1] = f"{told[1]} ({row.course.serial})"
+            texts[1] = f"{texts[1]} ({row.course.serial})"
         style = "yellow" if row.summary.outside else ""
-        cells.append((style, (*told, *([words.share(row)] if moved else []), drawn)))
+        cells.append((style, (*texts, *([words.share(row)] if moved else []), drawn)))
     grid.show(screen.console, cells, head=head, right=3, watched=screen.watched)

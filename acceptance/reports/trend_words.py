@@ -16,58 +16,58 @@ LOAD = "load "  # before the name of a load whose seconds are a fact of an era
 _DATE = 10  # characters of a moment that are its date
 
 
-def opening(found: TrendReport, language: Language = ENGLISH) -> list[str]:
+def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
     """Which machine, how many nights, and what they were judged."""
-    told = [
+    lines = [
         language(
             "machine {id}: {nights} recorded",
-            id=found.machine_id,
-            nights=_nights(found.recorded, language),
+            id=report.machine_id,
+            nights=_nights(report.recorded, language),
         )
     ]
-    if found.shown:
-        first, last = found.shown[0], found.shown[-1]
+    if report.shown:
+        first, last = report.shown[0], report.shown[-1]
         dates = {"first": first.utc[:_DATE], "last": last.utc[:_DATE]}
-        if found.recorded > len(found.shown):
-            shown = _nights(len(found.shown), language)
-            told.append(
+        if report.recorded > len(report.shown):
+            shown = _nights(len(report.shown), language)
+            lines.append(
                 language(
                     "shown are the last {nights}, from {first} to {last}", nights=shown, **dates
                 )
             )
         else:
-            told.append(language("from {first} to {last}", **dates))
-        told.append(verdicts(found, language))
-        told.append(
+            lines.append(language("from {first} to {last}", **dates))
+        lines.append(verdicts(report, language))
+        lines.append(
             language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict)
         )
-    if found.baseline:
-        told.append(language("accepted as the baseline: {run}", run=found.baseline))
-    if found.others:
-        machines = ", ".join(found.others)
-        told.append(
+    if report.baseline:
+        lines.append(language("accepted as the baseline: {run}", run=report.baseline))
+    if report.others:
+        machines = ", ".join(report.others)
+        lines.append(
             language(
                 "other machines with a history here: {machines} (--machine-id shows one)",
                 machines=machines,
             )
         )
-    return told
+    return lines
 
 
 def _nights(count: int, language: Language) -> str:
     return language("1 night") if count == 1 else language("{n} nights", n=count)
 
 
-def verdicts(found: TrendReport, language: Language = ENGLISH) -> str:
+def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
     """How the shown nights ended, each way with its number."""
     ways = {
-        "PASS": sum(night.verdict == "PASS" for night in found.shown),
-        "FAIL": sum(night.verdict == "FAIL" for night in found.shown),
+        "PASS": sum(night.verdict == "PASS" for night in report.shown),
+        "FAIL": sum(night.verdict == "FAIL" for night in report.shown),
         "UNJUDGED": sum(
-            night.verdict == "UNJUDGED" and not night.postponed for night in found.shown
+            night.verdict == "UNJUDGED" and not night.postponed for night in report.shown
         ),
         language("put off, the machine was in use"): sum(
-            night.postponed and night.verdict == "UNJUDGED" for night in found.shown
+            night.postponed and night.verdict == "UNJUDGED" for night in report.shown
         ),
     }
     return ", ".join(f"{count} {way}" for way, count in ways.items() if count)
@@ -100,16 +100,16 @@ def head(language: Language = ENGLISH) -> tuple[str, ...]:
 
 def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
     """One course as cells, without its unit in each."""
-    told = row.summary
-    values = (told.median, told.deviation, told.last)
+    summary = row.summary
+    values = (summary.median, summary.deviation, summary.last)
     median, deviation, last = (NONE if value is None else number(value) for value in values)
-    trend = arrow(told.trend if row.comparable else None, plain=plain)
-    outside = str(told.outside) if told.outside else ""
+    trend = arrow(summary.trend if row.comparable else None, plain=plain)
+    outside = str(summary.outside) if summary.outside else ""
     return (
         row.course.measurement,
         row.course.component,
         row.course.unit,
-        str(told.nights),
+        str(summary.nights),
         median,
         deviation,
         last,
@@ -120,10 +120,14 @@ def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
 
 def share(row: TrendRow) -> str:
     """How far the last nights lie from those before, as a share where there is one."""
-    told = row.summary
-    if told.change is None or told.before is None:
+    summary = row.summary
+    if summary.change is None or summary.before is None:
         return NONE
-    return f"{100 * told.change / abs(told.before):+.1f} %" if told.before else f"{told.change:+g}"
+    return (
+        f"{100 * summary.change / abs(summary.before):+.1f} %"
+        if summary.before
+        else f"{summary.change:+g}"
+    )
 
 
 def changed(changes: Changes, language: Language = ENGLISH) -> str:
@@ -144,7 +148,7 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
     return f"{what}: {before or NONE} -> {after or NONE}"
 
 
-def pruned(
+def prune_lines(
     folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH
 ) -> Iterator[str]:
     """What was removed: folders of runs with their bytes, the values of so many nights; and how

@@ -17,7 +17,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.record import Outcome, Postponed
-from acceptance.core.verdict import CheckResult, Verdict, Word
+from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.reader import Journal
 from acceptance.reports import plain_json
 from acceptance.reports.explanation import Explanation, explain
@@ -184,7 +184,8 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
         Literal[3], Meta(description="the number of this shape; another is another shape")
     ]
     verdict: Annotated[
-        Word, Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known")
+        VerdictWord,
+        Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known"),
     ]
     exit_code: Annotated[Literal[0, 1, 3], Meta(description="0 PASS, 1 FAIL, 3 UNJUDGED")]
     run_id: str
@@ -225,7 +226,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _verdict(
-    word: Word, code: int, violations: dict[str, int], unjudged: dict[str, int]
+    word: VerdictWord, code: int, violations: dict[str, int], unjudged: dict[str, int]
 ) -> dict[str, Any]:
     """A rule that types cannot state: which exit code and which reasons go with a verdict."""
     then = {"exit_code": {"const": code}, "violations": violations, "unjudged": unjudged}
@@ -277,7 +278,7 @@ def _known(value: T | None) -> T | UnsetType:
 
 
 def _row(finding: Finding, where: Locations) -> Row:
-    told = explain(finding, where) or _NOTHING
+    advice = explain(finding, where) or _NOTHING
     return Row(
         check=finding.check,
         text=finding.text,
@@ -287,13 +288,13 @@ def _row(finding: Finding, where: Locations) -> Row:
         quote=_known(finding.quote),
         event=_known(finding.event or None),
         action=_known(finding.action or None),
-        symptom=_known(told.symptom),
-        causes=tuple(Cause(what, tell or UNSET) for what, tell in told.causes)
-        if told.causes
+        symptom=_known(advice.symptom),
+        causes=tuple(Cause(what, tell or UNSET) for what, tell in advice.causes)
+        if advice.causes
         else UNSET,
-        next=_known(told.next),
-        shows=_known(told.shows),
-        vendor=_known(told.vendor),
+        next=_known(advice.next),
+        shows=_known(advice.shows),
+        vendor=_known(advice.vendor),
     )
 
 
@@ -352,9 +353,9 @@ def _check(check: CheckResult) -> Check:
     )
 
 
-def render(verdict: Verdict, found: Journal) -> bytes:
+def render(verdict: Verdict, journal: Journal) -> bytes:
     """The file's content, a function of the verdict alone but for what was torn."""
-    where = find_locations(found)
+    where = find_locations(journal)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
@@ -369,7 +370,7 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         warnings=rows("warn"),
         waivers=rows("waived"),
         stale_waivers=verdict.stale_waivers,
-        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *found.torn),
+        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *journal.torn),
         checks=tuple(map(_check, verdict.checks)),
         provenance=verdict.provenance,
         skipped=_skipped(verdict.postponed),

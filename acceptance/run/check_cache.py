@@ -50,7 +50,7 @@ def read(digest: str) -> Answer | None:
     """The list of the package with this digest; None where it is not kept, or
     not to be believed.
     """
-    with contextlib.suppress(*_TROUBLE, ValueError), _own(folder()) as place:
+    with contextlib.suppress(*_TROUBLE, ValueError), _own_folder(folder()) as place:
         checksum, _, text = _read(_name(digest), place).partition(b"\n")
         if checksum == _sum(text):
             kept = msgspec.json.decode(text, type=_Kept)
@@ -71,7 +71,7 @@ def keep(answer: Answer) -> None:
         if place.parent.stat().st_uid != os.geteuid():
             return  # as root with another user's home: nothing of root's is left in there
         place.mkdir(mode=0o700, exist_ok=True)
-        with _own(place) as own:
+        with _own_folder(place) as own:
             text = msgspec.json.encode(_Kept(sys.version, _pytest_version(), answer))
             _write(_name(answer.digest), _sum(text) + b"\n" + text, own)
             _prune(own)
@@ -96,7 +96,7 @@ def _sum(text: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def _own(place: Path) -> Iterator[int]:
+def _own_folder(place: Path) -> Iterator[int]:
     """A folder of this user's that nobody else can write, open. Raises OSError where it is none."""
     opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -106,8 +106,8 @@ def _own(place: Path) -> Iterator[int]:
         os.close(opened)
 
 
-def _require_own(found: os.stat_result, name: str) -> None:
-    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_MAY_WRITE:
+def _require_own(status: os.stat_result, name: str) -> None:
+    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE:
         raise PermissionError(f"{name} can be written by others")
 
 

@@ -18,7 +18,7 @@ from acceptance.station.base import Station
 def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> Iterator[Body]:
     """What a run's journal begins with."""
     options, plan = prepared.options, prepared.plan
-    told = provenance.gather(
+    facts = provenance.gather(
         station=station.name,
         machine_file=str(options.machine_file) if options.machine_file else None,
         machine=prepared.machine.name if prepared.machine else None,
@@ -29,6 +29,6 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
         ),
         **station.provenance,
     )
-    yield RunStarted(run_dir.name, plan, told, clock.machine_id(options.root))
+    yield RunStarted(run_dir.name, plan, facts, clock.machine_id(options.root))
     yield from (*station.notes, *prepared.notes)
     yield prepared.observed()

@@ -52,7 +52,7 @@ class LiveFeed:
             except Exception as error:  # noqa: BLE001 - whatever a view does, the run goes on
                 self.failure = f"the view of the run failed ({type(error).__name__}: {error})"
 
-    def look(self, *, last: bool = False) -> None:
+    def poll(self, *, last: bool = False) -> None:
         """Show what the watch has seen since the last look, once a second at most; of samples each
         component's newest.
 
@@ -77,7 +77,7 @@ class LiveFeed:
 
     def _newest(self, path: Path) -> None:
         newest: dict[str | None, Entry] = {}
-        for entry in reader.newest(path, TAIL_BYTES):
+        for entry in reader.read_last_entries(path, TAIL_BYTES):
             if isinstance(entry.body, Sample):
                 newest[entry.body.component] = entry
         for component, entry in newest.items():

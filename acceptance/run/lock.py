@@ -90,10 +90,10 @@ class MachineLock:
         time.sleep(_SETTLED_S)
         holder = self._read()
         writing = f", writing to {holder.run_dir}" if holder and holder.run_dir else ""
-        told = f" (process {holder.pid}{writing})" if holder else ""
+        text = f" (process {holder.pid}{writing})" if holder else ""
         return MachineBusy(
             (
-                f"another rigproof run has this machine{told}: two loads at once would spoil "
+                f"another rigproof run has this machine{text}: two loads at once would spoil "
                 "both; wait for it or stop it"
             ),
             time.time() - os.fstat(self._file).st_mtime,

@@ -42,9 +42,9 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     with a verdict counts as closed.
     """
     from acceptance.expect import gpu_limits
-
-    # not sooner: what begins a run, and `judge`, need none of it
-    from acceptance.journal import samples
+    from acceptance.journal import (
+        samples,  # not sooner: what begins a run, and `judge`, need none of it
+    )
     from acceptance.reports import junit, verdict_json
     from acceptance.reports.page import render
 

@@ -76,12 +76,12 @@ class PreparedRun:
 
 def collect(root: Path) -> session_context.Answer:
     """Every check there is, as the package's own pytest collected it. Raises PreparationError."""
-    with collecting(root) as answer:
+    with start_collection(root) as answer:
         return answer()
 
 
 @contextlib.contextmanager
-def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
+def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
     """The same in two steps, with time between them for something else: what it gives waits for the
     checks.
 
@@ -95,8 +95,9 @@ def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
 
     def collected() -> session_context.Answer:
         found = _answer(running.wait(), answer)
-        # else it was changed meanwhile, and whose list this is is not known
-        if found.digest == digest:
+        if (
+            found.digest == digest
+        ):  # else it was changed meanwhile, and whose list this is is not known
             check_cache.keep(found)
         return found
 
@@ -125,12 +126,12 @@ def _room_for_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = (
+        text = (
             f"no temporary file can be written in {tempfile.tempdir or 'any folder'} "
             f"({error.strerror})"
         )
         raise PreparationError(
-            f"{told}: free some space, or set TMPDIR to a folder that has some"
+            f"{text}: free some space, or set TMPDIR to a folder that has some"
         ) from error
 
 
@@ -139,9 +140,9 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
         if done.returncode != 0 or not answer.is_file():
             # A full disk raises here; pytest's own words for it are a traceback.
             answer.with_name("room").write_bytes(bytes(ROOM))
-            told = done.last_lines() or "install it again"
+            reason = done.last_lines() or "install it again"
             raise PreparationError(
-                f"rigproof's own checks could not be collected ({done.describe()}): {told}"
+                f"rigproof's own checks could not be collected ({done.describe()}): {reason}"
             )
         text = answer.read_bytes()
     try:
@@ -234,7 +235,7 @@ def prepare(options: Options) -> PreparedRun:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
-    with collecting(options.root) as collected:  # each takes its second: they go side by side
+    with start_collection(options.root) as collected:  # each takes its second: they go side by side
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None
@@ -268,5 +269,5 @@ def prepare(options: Options) -> PreparedRun:
     except collection.PlanError as error:
         if options.machine_file is None or not error.place:
             raise
-        raise machine_file.misfit(options.machine_file, error.place, error.sentence) from error
+        raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     return PreparedRun(options, declared, inventory, made, chosen.summary)

@@ -56,7 +56,7 @@ _CLOCK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledPlan:
     """A plan with what is remembered in it, what the reader must know of that, and how many runs in
     a row were put off.
 
@@ -67,29 +67,31 @@ class Recalled:
     notes: tuple[Note, ...]
     put_off: int | HistoryError
 
-    def postponed(self, users: tuple[str, ...], most: int) -> Postponed:
+    def postponement(self, users: tuple[str, ...], most: int) -> Postponed:
         """That this run is put off, too.
 
         Raises HistoryError where nobody can tell how many in a row that makes: it may be one too
         many.
         """
         if isinstance(self.put_off, HistoryError):
-            told = (
+            text = (
                 f"{self.put_off} (the machine is in use, so nothing was run, and nights "
                 "skipped "
                 "in a row cannot be counted)"
             )
-            raise HistoryError(told) from self.put_off
+            raise HistoryError(text) from self.put_off
         return Postponed(users, self.put_off + 1, most)
 
-    def way(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
+    def postpone_later(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
         """How this run is put off where somebody comes in its middle; None where nights skipped in
         a row cannot be counted.
 
         It then goes on, and its checks tell of them.
         """
         return (
-            None if isinstance(self.put_off, HistoryError) else partial(self.postponed, most=most)
+            None
+            if isinstance(self.put_off, HistoryError)
+            else partial(self.postponement, most=most)
         )
 
 
@@ -104,7 +106,7 @@ class HistoryRecall:
         self._machine_id = clock.machine_id(root)
         self._said: tuple[str, ...] = ()  # before the run; once is enough
 
-    def recall(self, prepared: PreparedRun, station: Station, today: float) -> Recalled:
+    def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
 
         Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is
@@ -133,8 +135,9 @@ class HistoryRecall:
                 after = 0
                 if accepted is not None:
                     after, by_clock = _accepted_at(store, accepted.birth)
-                    # no night would count until then
-                    if by_clock and night.day_of(accepted.birth.utc) > today:
+                    if (
+                        by_clock and night.day_of(accepted.birth.utc) > today
+                    ):  # no night would count until then
                         gaps.append(
                             f"{NIGHTLY_CHANGES_UNKNOWN}: {by_clock}, which is yet to come: {_CLOCK}"
                         )
@@ -143,11 +146,11 @@ class HistoryRecall:
                             Note(f"{by_clock}: nights are told from those before it by their clock")
                         )
                     known = queries.known_changes(store, accepted.birth.run_id)
-                told = partial(
+                values = partial(
                     queries.night_values, store, after=after, first=nights.recent, last=nights.known
                 )
-                own, put_off = told(now.key), queries.skipped_in_a_row(store)
-                looks = {**own, **told(None, only=_counters(plan, book))}
+                own, put_off = values(now.key), queries.skipped_in_a_row(store)
+                looks = {**own, **values(None, only=_counters(plan, book))}
                 notes += _another_era(store, now, bool(own))
         except HistoryError as error:
             put_off = error
@@ -161,7 +164,9 @@ class HistoryRecall:
             made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
         if plan.scope == "full":  # a part of the machine is no acceptance of it anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
-        return Recalled(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
+        return RecalledPlan(
+            made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
+        )
 
     def keep(self) -> tuple[str, ...]:
         """Add every closed run that is not remembered yet, this one among them; returns what
@@ -205,10 +210,10 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     )
     if known or before is None or before.era == now.key:
         return []
-    told = era.describe_changes(store.eras()[before.era], now)
+    changes = era.describe_changes(store.eras()[before.era], now)
     return [
         Note(
-            f"figures are not held against the nights before, because {told}: all but "
+            f"figures are not held against the nights before, because {changes}: all but "
             "counters begin anew with this run"
         )
     ]
@@ -239,7 +244,10 @@ class _Born:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
-                part = night.part(figure.component, birth.identities, gpus) or figure.component
+                part = (
+                    night.part_identity(figure.component, birth.identities, gpus)
+                    or figure.component
+                )
                 self._values[
                     PartMeasurement(figure.check, figure.measurement, figure.unit, part)
                 ] = figure.value
@@ -252,7 +260,7 @@ class _Born:
 def _with_past(
     plan: Plan,
     prepared: PreparedRun,
-    looks: Mapping[PartMeasurement, tuple[NightValue, ...]],
+    nights: Mapping[PartMeasurement, tuple[NightValue, ...]],
     accepted: Certificate | None,
     now: Era,
     book: DriftBook,
@@ -266,15 +274,16 @@ def _with_past(
         if rule is None:
             return due
         if any(one.measurement is not None and covers(one, check, due) for one in plan.waivers):
-            # a waived limit fails nothing that the nights would not allow
-            rule = dataclasses.replace(rule, limit=None)
+            rule = dataclasses.replace(
+                rule, limit=None
+            )  # a waived limit fails nothing that the nights would not allow
         part = night.series_key(check, due, identities, plan.gpus).part
         found = build_reference(
-            looks.get(part, ()),
+            nights.get(part, ()),
             born.value(part),
             rule=rule,
             today=today,
-            born_day=born.day,
+            baseline_day=born.day,
             rebased=born.era is not None and born.era.ground != now.ground,
         )
         return replace(due, past=found, worse=rule.worse if due.limit is None else None)

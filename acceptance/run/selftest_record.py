@@ -14,7 +14,7 @@ NAME = "selftest.json"
 NEVER = "not run on this machine with this build: `make selftest` shows what it catches"
 
 
-class Record(msgspec.Struct, frozen=True):
+class SelftestRecord(msgspec.Struct, frozen=True):
     """What a self-test leaves beside the runs: when, of which build, on which
     machine, and with what score.
     """
@@ -31,11 +31,11 @@ class Record(msgspec.Struct, frozen=True):
     def sentence(self) -> str:
         """Its score in one line."""
         missed = "" if self.caught == self.faults else f" ({self.faults - self.caught} MISSED)"
-        told = (
+        text = (
             f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms "
             f"in {self.clean_runs} clean runs"
         )
-        return f"{self.utc} ({self.kind}): {told}"
+        return f"{self.utc} ({self.kind}): {text}"
 
 
 def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
@@ -48,7 +48,7 @@ def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
     path = out / NAME
     try:
         record = msgspec.json.decode(
-            regular_file.read(path, regular_file.SMALL_RECORD), type=Record
+            regular_file.read(path, regular_file.SMALL_RECORD), type=SelftestRecord
         )
     except FileNotFoundError:
         return NEVER

@@ -28,7 +28,7 @@ class StopRequest:
     def __init__(self) -> None:
         self.reason: str | None = None
 
-    def ask(self, number: int, _frame: FrameType | None = None) -> None:
+    def handle(self, number: int, _frame: FrameType | None = None) -> None:
         """The signal handler; the first word counts."""
         self.reason = self.reason or f"stopped by {signal.Signals(number).name}"
 
@@ -71,7 +71,7 @@ def interruptible() -> Iterator[None]:
 def stoppable() -> Iterator[StopRequest]:
     """Turn SIGINT, SIGTERM and SIGHUP into a Stop for as long as a run and its reports last."""
     stop = StopRequest()
-    before = _handle(stop.ask)
+    before = _handle(stop.handle)
     try:
         yield stop
     finally:

@@ -46,14 +46,16 @@ from acceptance.watch import gpu_sampler, gpu_supervisor, host
 
 IN_USE = "the machine is in use"
 # How often it is looked whether the watch has seen somebody else on a GPU.
-OTHERS_S = 1.0
+USERS_PERIOD_S = 1.0
+# How often it is looked whether a session has ended, and what it has written.
+POLL_S = 0.05
 
 
 class OutputError(Exception):
     """The output folder cannot be used; the message is one sentence with the cure."""
 
 
-def _refused(out: Path, error: OSError) -> OutputError:
+def _output_error(out: Path, error: OSError) -> OutputError:
     return OutputError(
         f"{out}: no run can be written there ({error.strerror}): give another folder with --out"
     )
@@ -68,7 +70,7 @@ def usable(out: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
             pass
     except OSError as error:
-        raise _refused(out, error) from error
+        raise _output_error(out, error) from error
 
 
 def new_run_dir(out: Path) -> Path:
@@ -77,7 +79,7 @@ def new_run_dir(out: Path) -> Path:
     try:
         (out / run_id / "logs").mkdir(parents=True)
     except OSError as error:
-        raise _refused(out, error) from error
+        raise _output_error(out, error) from error
     return (out / run_id).resolve()
 
 
@@ -122,7 +124,7 @@ class Supervisor:
             with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
                 for body in header_records(self._prepared, self._station, self._run_dir):
                     writer.write(body)
-                due = gpu_supervisor.due(self._prepared.inventory, self._plan.gpus)
+                due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
                 watching = host.HostWatch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
                 try:
@@ -132,7 +134,7 @@ class Supervisor:
                     swept = orphans.sweep(self._run_dir.name, self._root)
                 for stray in swept:
                     writer.write(Note(f"a process outlived its check and was killed: {stray}"))
-                self._sight.look(last=True)
+                self._sight.poll(last=True)
                 if watching.failure:
                     writer.write(Note(watching.failure, trouble=True))
                 if self._sight.failure:
@@ -149,13 +151,13 @@ class Supervisor:
         now_s = clock.boot_s()
         if self._give_way is None or (now_s < self._others_s and not last):
             return
-        self._others_s = now_s + OTHERS_S
+        self._others_s = now_s + USERS_PERIOD_S
         with contextlib.suppress(segment.JournalError):  # the fold reads it again, strictly
             for entry in self._watched.each():
                 if isinstance(one := entry.body, ForeignProcess):
                     since_s = max(0.0, one.since_s - self._began_s)
-                    told = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
-                    self._others[told] = None
+                    text = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
+                    self._others[text] = None
         if self._others and not last:
             stop.reason = stop.reason or IN_USE
 
@@ -190,8 +192,8 @@ class Supervisor:
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
-        told = ", ".join(again)
-        writer.write(Note(f"outside what it was before, so a second look was taken: {told}"))
+        text = ", ".join(again)
+        writer.write(Note(f"outside what it was before, so a second look was taken: {text}"))
         return self._session(REPEAT_SESSION, share, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
@@ -229,7 +231,7 @@ class Supervisor:
         """
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
-        deadline = Deadline.after(sum(timeouts.belt_s(check) for check in share) + 60.0)
+        deadline = Deadline.after(sum(timeouts.check_limit_s(check) for check in share) + 60.0)
         began = time.monotonic()
         try:
             log = self._run_dir / "logs" / f"session-{name}.log"
@@ -249,7 +251,7 @@ class Supervisor:
             while True:
                 self._look_for_others(stop)
                 over = running.poll() or deadline.passed() or stop.reason is not None
-                self._sight.look()
+                self._sight.poll()
                 for entry in tail.new():
                     self._sight.show(entry)
                     body = entry.body
@@ -262,9 +264,10 @@ class Supervisor:
                         failed_gate = body.check
                 if over:
                     break
-                time.sleep(0.05)
-        # the journal cannot be read any more: nothing may go on, and no container stay
-        except BaseException:
+                time.sleep(POLL_S)
+        except (
+            BaseException
+        ):  # the journal cannot be read any more: nothing may go on, and no container stay
             running.stop()
             running.wait()
             raise

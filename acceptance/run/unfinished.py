@@ -76,8 +76,9 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
-        # a shared folder: that run is another machine's business, and may well be alive
-        return None
+        return (
+            None  # a shared folder: that run is another machine's business, and may well be alive
+        )
     start = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
     )
@@ -90,8 +91,9 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
             "was "
             "measured in it"
         )
-    # its programs died with it; one that had escaped would spoil the next run
-    orphans.sweep(start.run_id, root)
+    orphans.sweep(
+        start.run_id, root
+    )  # its programs died with it; one that had escaped would spoil the next run
     closed = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
     )
@@ -109,11 +111,11 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
     return sentence
 
 
-def _closing(found: reader.Journal, root: Path) -> RunClosed:
-    running = running_check(found.entries)
-    last = _last_samples(found.run_dir)
+def _closing(journal: reader.Journal, root: Path) -> RunClosed:
+    running = running_check(journal.entries)
+    last = _last_samples(journal.run_dir)
     # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
-    rebooted = clock.boot_id(root) != found.boot_ids[0]
+    rebooted = clock.boot_id(root) != journal.boot_ids[0]
     what = f"{running} was running" if running else "no check was running"
     why = (
         "the machine was restarted before it came to its end"
@@ -134,7 +136,7 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
     """
     last: dict[str | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
-        for entry in reader.newest(run_dir / name):
+        for entry in reader.read_last_entries(run_dir / name):
             if isinstance(entry.body, Sample):
                 last[entry.body.component] = entry.body.values
     return {
@@ -150,13 +152,13 @@ def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
     or at work as it should.
     """
     for gpu, readings in last.items():
-        told = [
+        parts = [
             f"{readings[name]:.0f} {unit}"
             for name, unit in GPU_READINGS.items()
             if name in readings
         ]
-        if gpu is not None and told:
-            yield f"{gpu} was last seen at {', '.join(told)}"
+        if gpu is not None and parts:
+            yield f"{gpu} was last seen at {', '.join(parts)}"
 
 
 def _segment(run_dir: Path) -> Path:
@@ -171,10 +173,10 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
 
     One that cannot be closed is told, and left as it is.
     """
-    told = []
+    notes = []
     for run_dir in candidates(out, last_run):
         if not os.access(run_dir, os.W_OK):
-            told.append(
+            notes.append(
                 f"an earlier run ({run_dir}) was never finished, and its folder cannot be "
                 "written: it stays as it is"
             )
@@ -184,5 +186,5 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
         except (segment.JournalError, UnreadableRun) as error:
             sentence = f"an earlier run ({run_dir.name}) cannot be closed: {error}"
         if sentence:
-            told.append(sentence)
-    return told
+            notes.append(sentence)
+    return notes

@@ -24,7 +24,7 @@ class Incomplete(Exception):
     """
 
 
-def same(text: str, found: str | None) -> bool:
+def same_text(text: str, found: str | None) -> bool:
     """Whether a found text is the declared one, blanks and case aside; what was not found is
     never the same.
     """
@@ -95,8 +95,8 @@ class Check:
                 self._strays.append(f"{measurement} came for {component}, which is not due")
                 continue
             finite = math.isfinite(value)
-            told = [(notes or {}).get(component), None if finite else f"the value was {value}"]
-            note = "; ".join(part for part in told if part) or None
+            parts = [(notes or {}).get(component), None if finite else f"the value was {value}"]
+            note = "; ".join(part for part in parts if part) or None
             serial = (serials or {}).get(component)
             unit = due[component].unit
             self._measured.append(

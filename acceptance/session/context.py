@@ -64,13 +64,13 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def share(
-    plan: Plan, session: SessionName, again: tuple[str, ...] = ()
+    plan: Plan, session: SessionName, repeated_checks: tuple[str, ...] = ()
 ) -> tuple[PlannedCheck, ...]:
     """The checks of the plan that a session of this name runs; of a second look
     those that are named.
     """
     if session == REPEAT_SESSION:
-        return tuple(check for check in plan.share("load") if check.id in again)
+        return tuple(check for check in plan.share("load") if check.id in repeated_checks)
     return plan.share(session)
 
 
@@ -81,7 +81,9 @@ def write(context: SessionContext, path: Path) -> None:
 
 def read(path: Path) -> SessionContext:
     """Read a session's context."""
-    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=SessionContext)
+    return msgspec.json.decode(
+        regular_file.read(path, regular_file.SEGMENT_BYTES), type=SessionContext
+    )
 
 
 def argv(context: Path) -> list[str]:

@@ -16,7 +16,7 @@ from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect import gpu_limits
-from acceptance.expect.sensor_range import Range, of_card
+from acceptance.expect.sensor_range import Range, card_ranges
 from acceptance.journal import clock, reader
 from acceptance.journal import segment as journal_segment
 from acceptance.machine.gpu import Gpu, gpus
@@ -29,7 +29,7 @@ from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
 
-# After its first hour the watch writes a sample each ten seconds (`observe.sensors.Thinning`):
+# After its first hour the watch writes a sample each ten seconds (`observe.sensors.SampleThinner`):
 # what tells of this moment is written by then.
 WRITTEN_S = 12.0
 
@@ -56,7 +56,9 @@ def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Rang
         traits = device.traits if device is not None else None
         if traits is not None:
             limits = (traits.power_limit_w, traits.power_limit_default_w)
-            found[gpu.name] = of_card(limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz)
+            found[gpu.name] = card_ranges(
+                limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz
+            )
     return found
 
 
@@ -247,11 +249,11 @@ class SessionFixtures:
         seconds since boot.
         """
         assert self.context.plan is not None
-        newest = reader.newest(self.run_dir / reader.GPU_TELEMETRY)
-        told = {
+        newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
+        sampled = {
             entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)
         }
-        return all(told.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+        return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:

@@ -26,8 +26,9 @@ LAP = "lap "
 NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
-# events of a GPU: more than there are formats and ways; a load that raves fills no journal
-MOST = 32
+MAX_EVENTS = (
+    32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
+)
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
 _OF_COPIES = (
     "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
@@ -40,8 +41,8 @@ def listener(
     now_s: Callable[[], float] = clock.boot_s,
     shown: Mapping[str, Sequence[str]] | None = None,
 ) -> Listener:
-    """What `Programs.run_together(heard=...)` is given: it journals by `write` what lines of loads
-    tell.
+    """What `Programs.run_together(on_line=...)` is given: it journals by `write` what lines of
+    loads tell.
 
     `names` are the GPUs of the loads, program by program; programs beyond them are no loads of
     GPUs, and are not listened to. `shown` are the GPUs that each of them sees, its own first, where
@@ -86,15 +87,15 @@ class _Listening:
         elif isinstance(record.get("note"), str) and record["note"].startswith(LAP):
             self._lap(index, record["note"])
 
-    def _wrong(self, index: int, found: Mapping[str, Any]) -> None:
-        component, code = self._component(index, found.get("component")), code_of(found)
-        if (component, code) in self._told or len(self._told) >= MOST * len(self._names):
+    def _wrong(self, index: int, miscompare: Mapping[str, Any]) -> None:
+        component, code = self._component(index, miscompare.get("component")), code_of(miscompare)
+        if (component, code) in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
             return
         self._told.add((component, code))
         # A moment that cannot be right must not carry the event to another check.
-        told_s = _number(found.get("found_s"))
+        told_s = _number(miscompare.get("found_s"))
         fits = told_s is not None and self._began_s <= told_s <= self._now_s() + 1.0
-        event = event_of(found, component, self._injected.get(index))
+        event = event_of(miscompare, component, self._injected.get(index))
         self._write(msgspec.structs.replace(event, boot_s=told_s if fits else None))
 
     def _component(self, index: int, told: object) -> str:
@@ -116,17 +117,17 @@ class _Listening:
         now_s = self._now_s()
         if now_s - self._noted_s >= max(NOTE_S, NOTE_SHARE * (now_s - self._began_s)):
             self._noted_s = now_s
-            told = "; ".join(
+            words = "; ".join(
                 f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items())
             )
-            self._write(Note(told, progress=True))
+            self._write(Note(words, progress=True))
 
 
-def code_of(found: Mapping[str, Any]) -> str:
+def code_of(miscompare: Mapping[str, Any]) -> str:
     """What a wrong result is of, in the word that stands in the name of its count: a format,
     "copy", "peer" or "vram".
     """
-    check, dtype = found.get("check"), found.get("dtype")
+    check, dtype = miscompare.get("check"), miscompare.get("dtype")
     if isinstance(dtype, str) and dtype:
         return dtype
     if isinstance(check, str) and check.startswith("copy_"):
@@ -134,32 +135,39 @@ def code_of(found: Mapping[str, Any]) -> str:
     return check if isinstance(check, str) and check else "result"
 
 
-def event_of(found: Mapping[str, Any], component: str, injected: str | None = None) -> Event:
+def event_of(miscompare: Mapping[str, Any], component: str, injected: str | None = None) -> Event:
     """The event for a wrong result, without its moment. Pure."""
-    code, check = code_of(found), found.get("check")
+    code, check = code_of(miscompare), miscompare.get("check")
     if code in ("copy", "peer"):
         meaning, action = (
             f"data was changed on its way ({check}) while {component} was under load",
             _OF_COPIES,
         )
-        if found.get("words") == found.get("unwritten") is not None:
+        if miscompare.get("words") == miscompare.get("unwritten") is not None:
             meaning = f"data never arrived ({check}) while {component} was under load"
     elif code == "vram":
         meaning, action = f"the memory of {component} does not hold what is written to it", _ACTION
     else:
-        meaning, action = f"{component} gave a wrong result under load{_where(found)}", _ACTION
+        meaning, action = f"{component} gave a wrong result under load{_where(miscompare)}", _ACTION
     if injected is not None:
         meaning += f" (a fault was injected on purpose: {injected})"
     return Event(
-        KIND, "fatal", json.dumps(found)[:QUOTED], meaning, action, code, component, source=SOURCE
+        KIND,
+        "fatal",
+        json.dumps(miscompare)[:QUOTED],
+        meaning,
+        action,
+        code,
+        component,
+        source=SOURCE,
     )
 
 
-def _where(found: Mapping[str, Any]) -> str:
+def _where(miscompare: Mapping[str, Any]) -> str:
     parts = [
-        f"{key} {found[key]}"
+        f"{key} {miscompare[key]}"
         for key in ("check", "shape", "iteration", "lap", "elements")
-        if key in found
+        if key in miscompare
     ]
     return f": {', '.join(str(part)[:60] for part in parts)}" if parts else ""
 

@@ -129,8 +129,9 @@ def describe(item: pytest.Item) -> CollectedCheck:
         id=name,
         title=title,
         session=where.args[0],
-        # marks come innermost first; the file's order is the one people read
-        measures=tuple(reversed(measures)),
+        measures=tuple(
+            reversed(measures)
+        ),  # marks come innermost first; the file's order is the one people read
         seconds=costs.args[0],
         load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
@@ -202,7 +203,7 @@ class _Session:
         self.write(SessionStarted(self.context.session, digest, tuple(found)))
         missing = [name for name in self.share if name not in found]
         if digest != self.context.plan.digest or missing or len(found) != len(items):
-            told = (
+            text = (
                 f"the checks {', '.join(missing)} of the plan are not in it"
                 if missing
                 else (
@@ -211,14 +212,14 @@ class _Session:
                 )
             )
             self.write(
-                Note(f"session {self.context.session} refused to start: {told}", trouble=True)
+                Note(f"session {self.context.session} refused to start: {text}", trouble=True)
             )
             pytest.exit(
-                f"this rigproof is not the one that made the plan: {told}", session_context.REFUSED
+                f"this rigproof is not the one that made the plan: {text}", session_context.REFUSED
             )
         items[:] = [found[name] for name in self.share]
         for item in items:
-            item.add_marker(pytest.mark.timeout(timeouts.belt_s(self.share[check_id(item)])))
+            item.add_marker(pytest.mark.timeout(timeouts.check_limit_s(self.share[check_id(item)])))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
@@ -257,8 +258,9 @@ class _Session:
             self._outcomes.append(
                 ("fail" if fail else "error", str(raised) if fail else sentence(raised))
             )
-        # pytest's own word, without an exception: a test that was expected to fail and did not
-        elif report.failed:
+        elif (
+            report.failed
+        ):  # pytest's own word, without an exception: a test that was expected to fail and did not
             self._outcomes.append(("error", str(report.longrepr)))
         else:
             self._outcomes.append(("pass", ""))

@@ -23,17 +23,17 @@ WAITING = 256
 POLL_S = 0.1  # a program that ends is seen within this time
 
 
-class _Heard:
+class _LineQueue:
     """Lines of programs on their way from the threads that read them to the one thread that may
     write the journal.
     """
 
-    def __init__(self, heard: Callable[[int, str], None]) -> None:
-        self._heard = heard
+    def __init__(self, on_line: Callable[[int, str], None]) -> None:
+        self._on_line = on_line
         self._waiting: queue.Queue[tuple[int, str]] = queue.Queue(WAITING)
         self.missed = 0
 
-    def of(self, index: int) -> Callable[[str], None]:
+    def receiver(self, index: int) -> Callable[[str], None]:
         """What the thread that reads one program calls: it never waits, because
         its program would.
         """
@@ -51,7 +51,7 @@ class _Heard:
         while not all(one.poll() or one.deadline.passed() for one in running):
             self._next(min(POLL_S, max(0.0, *(one.deadline.remaining() for one in running))))
 
-    def rest(self) -> None:
+    def drain(self) -> None:
         """Hand on what is left when nothing more comes."""
         while self._next(0.0):
             pass
@@ -64,23 +64,23 @@ class _Heard:
             )
         except queue.Empty:
             return False
-        self._heard(index, line)
+        self._on_line(index, line)
         return True
 
 
 class Programs:
     """All programs of one check. They share its deadline, which begins with the first.
 
-    `look` tells their logs from those of another.
+    `repeat` tells their logs from those of another.
     """
 
     def __init__(
-        self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], look: str = ""
+        self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], repeat: str = ""
     ) -> None:
         self._planned = planned
         self._logs = logs
         self._write = write
-        self._look = look
+        self._repeat = repeat
         self._deadline: Deadline | None = None
         self._count = 0
 
@@ -127,39 +127,39 @@ class Programs:
         *,
         deadline: Deadline | None = None,
         envs: Sequence[Mapping[str, str]] | None = None,
-        heard: Callable[[int, str], None] | None = None,
+        on_line: Callable[[int, str], None] | None = None,
     ) -> tuple[command.ProgramResult, ...]:
         """Run several programs side by side.
 
         `envs` are set beside the session's own environment, one for each of them.
 
-        `heard(index, line)` is given every line of their standard output as soon as it is complete,
-        in this thread, `index` being the program's place among them. Lines that are longer than 64
-        KiB, and what comes faster than it is heard, are left out of this alone.
+        `on_line(index, line)` is given every line of their standard output as soon as it is
+        complete, in this thread, `index` being the program's place among them. Lines that are
+        longer than 64 KiB, and what comes faster than it is heard, are left out of this alone.
         """
         until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
-        listening = _Heard(heard) if heard is not None else None
+        listening = _LineQueue(on_line) if on_line is not None else None
         started: list[tuple[str, command.RunningProgram]] = []
         try:
             for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
                 self._count += 1
                 check = re.sub(r"[^A-Za-z0-9._-]", "-", self._planned.id)
-                name = f"{check}{self._look}-{self._count}.log"
-                taken = listening.of(index) if listening is not None else None
+                name = f"{check}{self._repeat}-{self._count}.log"
+                taken = listening.receiver(index) if listening is not None else None
                 running = command.start(
-                    argv, deadline=until, log=self._logs / name, env=env, heard=taken
+                    argv, deadline=until, log=self._logs / name, env=env, on_line=taken
                 )
                 started.append((name, running))
             if listening is None:
                 return tuple(self._record(name, running.wait()) for name, running in started)
             listening.follow([running for _, running in started])
             ended = [(name, running.wait()) for name, running in started]
-            listening.rest()
+            listening.drain()
             if listening.missed:
-                told = f"{listening.missed} lines came faster than they were listened to"
+                text = f"{listening.missed} lines came faster than they were listened to"
                 self._write(
                     Note(
-                        f"{self._planned.id}: {told}; their logs hold them as far as they are kept"
+                        f"{self._planned.id}: {text}; their logs hold them as far as they are kept"
                     )
                 )
             return tuple(self._record(name, done) for name, done in ended)

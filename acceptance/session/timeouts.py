@@ -12,7 +12,7 @@ def programs_s(planned: PlannedCheck) -> float:
     return planned.seconds * 1.25 + planned.slack_s + 30.0
 
 
-def belt_s(planned: PlannedCheck) -> float:
+def check_limit_s(planned: PlannedCheck) -> float:
     """Seconds after which the test engine itself ends a check: later than the deadline of its
     programs, which say more.
     """

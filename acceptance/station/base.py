@@ -15,8 +15,8 @@ class StationError(Exception):
     """The station that was asked for cannot be had; the message is one sentence with the cure."""
 
 
-class Session(Protocol):
-    """A session that was started; `command.Running` is one."""
+class SessionHandle(Protocol):
+    """A session that was started; `command.RunningProgram` is one."""
 
     @property
     def container_id(self) -> str | None:
@@ -58,7 +58,7 @@ class Station(Protocol):
         """The run directory as a session here sees it."""
         ...
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> Session:
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> SessionHandle:
         """Start the session that `context`, a file in the run directory, describes.
 
         It dies with the caller.

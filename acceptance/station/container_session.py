@@ -21,8 +21,9 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES
 
-# the reaper inside gives its family 3 s, and as long again for what does not die at once
-STOP_S = 10
+STOP_S = (
+    10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
+)
 POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
 LOST_S = 10.0
 ENDED = ("exited", "dead", "removing", "stopped")
@@ -147,8 +148,9 @@ class ContainerSession:
         self._hang_up()
         with contextlib.suppress(*self.trouble):
             self.container.stop(timeout=STOP_S)
-        # an engine that does not obey must not keep us
-        self.deadline = self.deadline.sooner(STOP_S)
+        self.deadline = self.deadline.sooner(
+            STOP_S
+        )  # an engine that does not obey must not keep us
         self._asked = float("-inf")
 
     def _hang_up(self) -> None:

@@ -33,12 +33,12 @@ from acceptance.station.container_args import LABEL, LABEL_HOLDER, ContainerMemo
 from acceptance.station.container_session import ContainerSession, hang_up
 from acceptance.station.gpu_grant import EngineFacts, Grant
 
-KNOCK_S = 10.0  # an engine that takes a connection and says nothing is none
+CONNECT_S = 10.0  # an engine that takes a connection and says nothing is none
 ANSWER_S = 60.0  # making a container from an image of 8 GB takes a slow disk some seconds
 FOLLOW_S = 10.0
 INSIDE_LATER_S = 15.0  # the deadline inside is the second belt: the one outside says more
 # What the client raises: its own, and what it lets through of the libraries under it.
-TROUBLE: tuple[type[Exception], ...] = (
+ENGINE_ERRORS: tuple[type[Exception], ...] = (
     DockerException,
     requests.exceptions.RequestException,
     urllib3.exceptions.HTTPError,
@@ -46,8 +46,10 @@ TROUBLE: tuple[type[Exception], ...] = (
     OSError,
     ValueError,
 )
-# where Podman reads, which its Docker-like answers do not say
-PODMAN_CDI = ("/etc/cdi", "/var/run/cdi")
+PODMAN_CDI = (
+    "/etc/cdi",
+    "/var/run/cdi",
+)  # where Podman reads, which its Docker-like answers do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +76,32 @@ class DockerEngine:
 def connect(address: str | None) -> DockerEngine:
     """The engine at this address, or the one that the environment names.
 
-    Raises what TROUBLE lists.
+    Raises what ENGINE_ERRORS lists.
     """
-    knock(address or os.environ.get("DOCKER_HOST", ""))
+    require_listener(address or os.environ.get("DOCKER_HOST", ""))
     client = (
-        docker.DockerClient(base_url=address, timeout=KNOCK_S)
+        docker.DockerClient(base_url=address, timeout=CONNECT_S)
         if address
-        else docker.from_env(timeout=KNOCK_S)
+        else docker.from_env(timeout=CONNECT_S)
     )
     info, version = client.info(), client.version()
     client.api.timeout = ANSWER_S
     name = next(
         (part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine"
     )
-    told = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
+    text = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
     return DockerEngine(
-        client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion")
+        client, text, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion")
     )
 
 
-def knock(address: str) -> None:
+def require_listener(address: str) -> None:
     """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own
     end of it open.
     """
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
-            ours.settimeout(KNOCK_S)
+            ours.settimeout(CONNECT_S)
             ours.connect(address.removeprefix("unix://"))
 
 
@@ -115,8 +117,9 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
     """
     specs = []
     for folder in info.get("CDISpecDirs") or (PODMAN_CDI if podman else ()):
-        # a folder or a file that we may not read is one that we cannot count on
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(
+            OSError
+        ):  # a folder or a file that we may not read is one that we cannot count on
             for path in sorted(Path(folder).glob("*")):
                 if path.suffix in (".json", ".yaml", ".yml"):
                     content = regular_file.read(path, regular_file.SMALL_RECORD)
@@ -127,7 +130,7 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
 def image_id(client: docker.DockerClient, reference: str) -> str | None:
     """The id of an image that is here; None where it is not.
 
-    Raises what TROUBLE lists, for a reference of the wrong form too.
+    Raises what ENGINE_ERRORS lists, for a reference of the wrong form too.
     """
     try:
         identity: str = client.images.get(reference).id
@@ -174,7 +177,7 @@ class DockerStation:
                 if "memlock" not in str(error) and "rlimit" not in str(error):
                     raise
                 made, stdin = self._started(context.parent, run_id, argv, memlock=False)
-        except TROUBLE as error:
+        except ENGINE_ERRORS as error:
             raise command.CommandError(
                 f"the container could not be started: {first_line(error)}; --station host "
                 "goes without one"
@@ -187,7 +190,7 @@ class DockerStation:
             deadline,
             log,
             self.room.memory_bytes,
-            trouble=TROUBLE,
+            trouble=ENGINE_ERRORS,
             reason=first_line,
             bury=lambda: orphans.sweep(run_id),
         )
@@ -217,10 +220,10 @@ class DockerStation:
             # Before it starts: a harness that dies from here on takes its session along.
             stdin = made.attach_socket(params={"stdin": 1, "stream": 1})
             made.start()
-        except TROUBLE:
+        except ENGINE_ERRORS:
             if stdin is not None:
-                hang_up(stdin, TROUBLE)
-            with contextlib.suppress(*TROUBLE):
+                hang_up(stdin, ENGINE_ERRORS)
+            with contextlib.suppress(*ENGINE_ERRORS):
                 made.remove(force=True, v=True)
             raise
         return made, stdin
@@ -242,14 +245,14 @@ def first_line(error: BaseException) -> str:
     """An engine's complaint in one line; of a connection that failed, the
     reason at the bottom of it.
     """
-    told = getattr(error, "explanation", None)
-    if not told:
+    text = getattr(error, "explanation", None)
+    if not text:
         for one in _behind(error):
             if isinstance(one, TimeoutError | requests.exceptions.Timeout):
                 return "it takes the connection and does not answer"
             if isinstance(one, OSError) and one.strerror:
                 return one.strerror
-    return (str(told or error).strip().splitlines() or [type(error).__name__])[0][:300]
+    return (str(text or error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
@@ -266,7 +269,7 @@ def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
     of.
 
     One of which it cannot be told whether its run lives is removed only when it has ended. Raises
-    what TROUBLE lists.
+    what ENGINE_ERRORS lists.
     """
     removed = []
     for found in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):

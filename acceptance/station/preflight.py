@@ -76,7 +76,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
         name = address or f"DOCKER_HOST={where.get('DOCKER_HOST')}"
         try:
             found = docker.connect(address)
-        except docker.TROUBLE as error:
+        except docker.ENGINE_ERRORS as error:
             why = docker.first_line(error)
             cure = (
                 ", so add yourself to the group docker and log in again"
@@ -91,7 +91,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
     return EngineProbe(None, "; ".join(refusals) or "there is no container engine")
 
 
-def loud(why: str) -> str:
+def host_notice(why: str) -> str:
     """The line that everybody must see when the loads run without a container."""
     return (
         f"STATION: host, because {why}. The loads run in place, with your rights and no "
@@ -117,7 +117,7 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
         return found, None
     if name == "docker":
         raise StationError(f"no container can be had: {why}: {ENGINE_CURE}")
-    return None, loud(why)
+    return None, host_notice(why)
 
 
 def _no_client() -> str:
@@ -201,11 +201,11 @@ def choose(
         identity = (
             docker.image_id(found.engine.client, reference) if reference is not None else None
         )
-    except docker.TROUBLE as error:
+    except docker.ENGINE_ERRORS as error:
         raise StationError(
             f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}"
         ) from error
-    told = _image(found, reference, identity, say, options.out / "image", root)
+    text = _image(found, reference, identity, say, options.out / "image", root)
     due = due_gpus(plan, inventory)
     grant = gpu_grant.choose(
         due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles()
@@ -213,19 +213,21 @@ def choose(
     return (
         docker.DockerStation(
             client=found.engine.client,
-            image=told["image_id"],
+            image=text["image_id"],
             grant=grant,
             room=container_args.container_memory(inventory.memory.total_bytes),
             holder=container_owner.name(boot),
             traits=found.engine.traits,
-            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **told},
-            notes=(Note(named(reference), trouble=True),) if reference is not None else (),
+            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},
+            notes=(Note(custom_image_reason(reference), trouble=True),)
+            if reference is not None
+            else (),
         ),
         None,
     )
 
 
-def named(reference: str) -> str:
+def custom_image_reason(reference: str) -> str:
     """Why a run in an image that the user named proves nothing of the machine: this is how fakes
     enter a container.
     """
@@ -236,7 +238,7 @@ def named(reference: str) -> str:
 
 
 def _image(
-    found: EngineProbe,
+    probe: EngineProbe,
     reference: str | None,
     identity: str | None,
     say: Callable[[str], None],
@@ -253,7 +255,7 @@ def _image(
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 
-    with _told_to_the_client(found.address):
+    with _told_to_the_client(probe.address):
         return build.build(
             log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root
         ).provenance()

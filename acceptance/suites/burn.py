@@ -50,9 +50,9 @@ def test_gpu_burn(
         errors |= {
             name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]
         }
-    told = {name: output.reason for name, count in errors.items() if count}
+    reasons = {name: output.reason for name, count in errors.items() if count}
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
-    check(f"gpu_burn_errors_{mode}", errors, notes=told, serials=serials)
+    check(f"gpu_burn_errors_{mode}", errors, notes=reasons, serials=serials)
     unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
     rates = found.get("gpu_burn_rate", {})
     check(

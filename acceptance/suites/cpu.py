@@ -110,7 +110,7 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
     gaps = [
         gap
         for name in ("cpu_temperature_c", "cpu_throttle_count")
-        if (gap := uncovered(name, telemetry))
+        if (gap := coverage_gap(name, telemetry))
     ]
     if gaps:
         raise SensorUnread(
@@ -118,12 +118,12 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
         )
 
 
-def uncovered(name: str, telemetry: Mapping[str, Series]) -> str | None:
+def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
     """How a reading fails to cover the run, which lasts from the first to the last sample of any
     reading; None when it covers it.
 
     Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s
-    (`observe.sensors.Thinning`).
+    (`observe.sensors.SampleThinner`).
     """
     if name not in telemetry:
         return None

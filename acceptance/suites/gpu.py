@@ -14,7 +14,7 @@ from acceptance.machine.pcie import generation
 from acceptance.observe import nvml
 from acceptance.observe.presence import absence_kind, paravirtualised, presence
 from acceptance.observe.readiness import obstacles, remarks
-from acceptance.session.check import Check, same
+from acceptance.session.check import Check, same_text
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 
@@ -60,18 +60,18 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     A GPU that is missing because of the machine's set-up (driver, device nodes, rights) is no fault
     of the card: it is not measured, and an error with its cure.
     """
-    told = presence_lines(inventory)
+    lines = presence_lines(inventory)
     drivers = {function.address: function.driver for function in inventory.pci}
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     if paravirtualised(inventory):
-        raise NotReady(told)
-    check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": told})
+        raise NotReady(lines)
+    check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": lines})
     answers = {gpu.name: float(gpu.answers) for gpu in due_gpus if gpu.answers is not None}
     check(
         "gpu_answers",
         answers,
         serials=serials,
-        notes={gpu.name: told for gpu in due_gpus if gpu.answers is False},
+        notes={gpu.name: lines for gpu in due_gpus if gpu.answers is False},
     )
     kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
     judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
@@ -80,19 +80,19 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
         "gpu_driver_bound",
         bound,
         serials=serials,
-        notes={name: told for name, value in bound.items() if not value},
+        notes={name: lines for name, value in bound.items() if not value},
     )
     known = {gpu.name: float(kinds[gpu] is None) for gpu in judged}
     check(
         "gpu_in_nvml",
         known,
         serials=serials,
-        notes={name: told for name, value in known.items() if not value},
+        notes={name: lines for name, value in known.items() if not value},
     )
     waiting = [gpu.name for gpu in due_gpus if kinds[gpu] == "set-up"]
     if waiting:
         raise NotReady(
-            f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{told}"
+            f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{lines}"
         )
 
 
@@ -155,12 +155,12 @@ def test_granted(
             inside.error,
             *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error),
         ]
-        told = [
+        texts = [
             *([f"cannot be seen from where the loads run: {', '.join(lost)}"] if lost else []),
             *([f"seen there and not due: {', '.join(more)}"] if more else []),
             *(error for error in errors if error),
         ]
-        raise NotGranted(f"{'; '.join(told)}: {GRANT_CURE}")
+        raise NotGranted(f"{'; '.join(texts)}: {GRANT_CURE}")
 
 
 @pytest.mark.session("host-before")
@@ -191,7 +191,7 @@ def test_identity(
             ("address", declared.address, gpu.pci_address),
         ):
             if text is not None:
-                differs = {} if found is None else {gpu.name: float(not same(text, found))}
+                differs = {} if found is None else {gpu.name: float(not same_text(text, found))}
                 why = {gpu.name: f"the driver does not tell the {name} of this card"}
                 check(
                     f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"}
@@ -250,10 +250,10 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
         raise NotReady("; ".join(uncounted))
 
 
-def _pages(found: GpuCounters) -> int | None:
-    if found.retired_single is None or found.retired_double is None:
+def _pages(counters: GpuCounters) -> int | None:
+    if counters.retired_single is None or counters.retired_double is None:
         return None
-    return found.retired_single + found.retired_double
+    return counters.retired_single + counters.retired_double
 
 
 _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
@@ -279,7 +279,7 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     multiprocessors than its sheet says.
     """
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
-    devices, told = device_query.devices, dict.fromkeys(serials, device_query.fault)
+    devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
     unseen = {
         gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices
     }
@@ -287,7 +287,7 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
         "gpu_seen_by_cuda",
         {gpu.name: float(gpu.name in devices) for gpu in due_gpus},
         serials=serials,
-        notes=told,
+        notes=notes,
     )
     check(
         "gpu_sm_count",

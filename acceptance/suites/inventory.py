@@ -12,7 +12,7 @@ import pytest
 from acceptance.core.limit import GIB
 from acceptance.machine.inventory import Disk, Inventory
 from acceptance.machine.machine_file import DeclaredDisk, Machine
-from acceptance.session.check import Check, same
+from acceptance.session.check import Check, same_text
 
 DISK_SHARE = 0.98  # makers round: 2 % less is another model
 
@@ -39,13 +39,15 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
         check(name, {} if value is None else {"cpu": float(value)}, skipped=unread)
     if machine is not None and machine.cpu.model is not None:
         differs = (
-            {"cpu": float(not same(machine.cpu.model, cpu.model))} if cpu.model is not None else {}
+            {"cpu": float(not same_text(machine.cpu.model, cpu.model))}
+            if cpu.model is not None
+            else {}
         )
         unread = {"cpu": "the kernel shows no processor model"}
         check("cpu_model_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.model}"})
     if machine is not None and machine.cpu.governor is not None:
         differs = (
-            {"cpu": float(not same(machine.cpu.governor, cpu.governor))}
+            {"cpu": float(not same_text(machine.cpu.governor, cpu.governor))}
             if cpu.governor is not None
             else {}
         )
@@ -114,7 +116,9 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
             check(name, {} if value is None else {component: float(value)}, skipped=why)
         part = dimm.part_number if dimm else None
         if wanted.part_number is not None:
-            differs = {} if part is None else {component: float(not same(wanted.part_number, part))}
+            differs = (
+                {} if part is None else {component: float(not same_text(wanted.part_number, part))}
+            )
             check(
                 "dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"}
             )
@@ -123,13 +127,13 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
 def describes(declared: DeclaredDisk, disk: Disk) -> bool:
     """Whether a disk is what a declaration says."""
     return (
-        same(declared.model, disk.model)
-        and (declared.serial is None or same(declared.serial, disk.serial))
+        same_text(declared.model, disk.model)
+        and (declared.serial is None or same_text(declared.serial, disk.serial))
         and (declared.size_gb is None or disk.size_bytes >= DISK_SHARE * declared.size_gb * 1e9)
     )
 
 
-def assigned(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
+def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
     """The disks of each declaration, in its order: no disk stands for two, and none gets more than
     it declares.
 
@@ -166,7 +170,7 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
     )
     counts = {
         f"declared-disk:{n}": float(len(found))
-        for n, found in enumerate(assigned(declared, inventory.disks), start=1)
+        for n, found in enumerate(assign_disks(declared, inventory.disks), start=1)
     }
     check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
 
@@ -215,7 +219,7 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
         ("driver", system.driver, board.nvidia_driver),
     ):
         if text is not None:
-            differs = {} if found is None else {"system": float(not same(text, found))}
+            differs = {} if found is None else {"system": float(not same_text(text, found))}
             why = {
                 "system": (
                     f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"

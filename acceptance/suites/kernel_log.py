@@ -34,11 +34,11 @@ def records(root: Path) -> list[kmsg.KmsgRecord]:
         pytest.skip(str(error))
 
 
-def faults(found: list[kmsg.KmsgRecord]) -> list[str]:
+def faults(records: list[kmsg.KmsgRecord]) -> list[str]:
     """One line for each event that proves a fault of the hardware, storms of
     corrected errors included.
     """
-    events = kernel_log.events_of(kmsg.as_lines(found))
+    events = kernel_log.events_of(kmsg.as_lines(records))
     return [*kernel_log.storms(events), *_harmful(events)]
 
 

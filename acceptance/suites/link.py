@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from acceptance.core.siblings import ratios
-from acceptance.expect.components import TOGETHER, link_siblings, pair_name
+from acceptance.expect.components import ALL_GPUS, link_siblings, pair_name
 from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
@@ -32,9 +32,9 @@ PEER_COPIES = {
     "copy_d2d_read": "device_to_device_memcpy_read_ce",
     "copy_d2d_write": "device_to_device_memcpy_write_ce",
 }
-UNTOLD = (
-    "NVML does not say whether these two have peer access: see `nvidia-smi topo -p2p r`, and "
-    "update a driver that does not tell it"
+PEER_ACCESS_UNKNOWN = (
+    "NVML does not say whether these two have peer access: see `nvidia-smi topo -p2p r`,"
+    " and update a driver that does not tell it"
 )
 
 
@@ -69,7 +69,7 @@ def test_paths(
             if name in wanted and cell is not None:
                 differs[name] = float(cell != wanted[name])
                 ways[name] = f"found {cell}"
-    untold = {one.component: UNTOLD for one in check.due("p2p_supported")}
+    untold = {one.component: PEER_ACCESS_UNKNOWN for one in check.due("p2p_supported")}
     check("p2p_supported", supported, notes=offers, skipped=untold)
     check("gpu_path_differs", differs, notes=ways)
 
@@ -101,7 +101,7 @@ def _take(
     output: ToolOutput,
     check: Check,
     figures: Mapping[str, Mapping[str, float]],
-    component: str = TOGETHER,
+    component: str = ALL_GPUS,
 ) -> None:
     """Journal the figures of a run by measurement and component; or, in their place, the fault
     that the run itself proves.
@@ -128,7 +128,7 @@ def _take(
 def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
     """The tool's own readings by measurement.
 
-    Raises ToolTrouble for one that it did not give, as for a testcase that it waived.
+    Raises ToolError for one that it did not give, as for a testcase that it waived.
     """
     if output.outcome == "fail":
         return {name: {} for name in names}

@@ -52,8 +52,9 @@ def test_bandwidth(
 
 
 @pytest.mark.session("load")
-# a GiB takes 0.3 s to fill, in a VM up to 2
-@pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)
+@pytest.mark.costs(
+    3.0, load="stressapptest", per_gib=1.0
+)  # a GiB takes 0.3 s to fill, in a VM up to 2
 @pytest.mark.measures("stressapptest_errors", unit="count", per="memory", waivable=False)
 @pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
 @pytest.mark.measures("memory_tested", unit="GiB", per="memory")

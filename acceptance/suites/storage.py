@@ -42,7 +42,7 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
         except (ProgramMissing, smart.SmartUnreadable) as error:
             skipped[disk.component] = str(error)
             continue
-        except (UnreadableOutput, smart.Interrupted) as error:
+        except (UnreadableOutput, smart.SmartInterrupted) as error:
             unread.append(f"{disk.component}: {error}")
             continue
         faults = smart.faults(health)

@@ -29,11 +29,9 @@ COUNTERS = {
     "burn_errors_new": ("pcie_replays",),
     "burn_nvlink_errors_new": ("nvlink_replays", "nvlink_crc_errors", "nvlink_recoveries"),
 }
-NOTABLE_KEPT = (
-    # a clock that lost more than this, or a card so much hotter than its equals, is told its likely
-    # causes
-    0.97
-)
+# a clock that lost more than this, or a card so much hotter than its equals, is told its likely
+# causes
+NOTABLE_KEPT = 0.97
 NOTABLE_C = 5.0
 WHEN = ("before", "within", "after")
 _HOTTER = (
@@ -105,13 +103,13 @@ def test_steady(
             burns[gpu] = BurnTelemetry.within(history, *span)
         except ValueError as error:
             troubles.append(str(error))
-    told = {
+    tables = {
         one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
     }
     laps = {
         gpu: Laps(burn.history, found)
         for gpu, burn in burns.items()
-        if (found := told.get(gpu.name))
+        if (found := tables.get(gpu.name))
     }
     _heat(burns, laps, siblings, check, troubles)
     _errors(gpu_history, due_gpus, span, check, troubles)
@@ -143,10 +141,10 @@ def _heat(
     notes: dict[str, dict[str, str | None]] = {"settled": {}, "kept": {}, "spread": {}}
     for gpu, burn in burns.items():
         about = f"slot {gpu.pci_address}"
-        short = f"; {burn.short}" if burn.short else ""
+        short = f"; {burn.short_note}" if burn.short_note else ""
         heat = laps.get(gpu, burn)
         try:
-            rest = heat.settled()
+            rest = heat.settle_time()
             settled[gpu.name], notes["settled"][gpu.name] = (
                 rest.seconds,
                 f"{about}: {rest.note}{short}",
@@ -155,9 +153,9 @@ def _heat(
         except ValueError as error:
             troubles.append(str(error))
         try:
-            kept[gpu.name], told = heat.clock_kept()
+            kept[gpu.name], note = heat.clock_kept()
             causes = f"; likely: {burn.causes()}" if kept[gpu.name] < NOTABLE_KEPT else ""
-            notes["kept"][gpu.name] = f"{about}: {told}{causes}{short}"
+            notes["kept"][gpu.name] = f"{about}: {note}{causes}{short}"
         except ValueError as error:
             troubles.append(str(error))
     spread = spreads(final, siblings)
@@ -202,12 +200,12 @@ def _errors(
                 troubles.append(str(error))
                 continue
             grown[gpu.name] = sum(within for _, within, _ in parts)
-            told = ", ".join(
+            text = ", ".join(
                 f"{_sum(column)} {when}"
                 for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
             )
             if any(any(part) for part in parts):
-                notes[gpu.name] = f"slot {gpu.pci_address}: {told} the burn"
+                notes[gpu.name] = f"slot {gpu.pci_address}: {text} the burn"
         check(measurement, grown, notes=notes, serials={gpu.name: gpu.uuid for gpu in due_gpus})
 
 

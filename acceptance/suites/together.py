@@ -15,7 +15,7 @@ from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
     Heats,
-    counted,
+    count_readings,
     evidence,
     product_digests,
 )
@@ -65,8 +65,8 @@ def test_burn(
     _products(found.gpus, siblings, gpu_heat, serials, check)
     agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
-    told = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
-    check("burn_digests_differ", differing, notes=told, serials=serials)
+    notes = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
+    check("burn_digests_differ", differing, notes=notes, serials=serials)
     check("burn_filled", found.gpus.values("burn_filled"), serials=serials)
     _copies(found.gpus, gpu_heat, check)
     _host(found, check)
@@ -90,7 +90,7 @@ def _products(
     the rate at the end.
     """
     for dtype in DTYPES:
-        counts, notes = counted(loads, f"burn_{dtype}_miscompares", gpu_heat)
+        counts, notes = count_readings(loads, f"burn_{dtype}_miscompares", gpu_heat)
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
         rates = loads.values(f"burn_{dtype}")
         check(f"burn_{dtype}", rates, serials=serials)
@@ -108,21 +108,21 @@ def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
         ("burn_copied", "burn_copy_miscompares"),
         ("burn_peer_copied", "burn_peer_miscompares"),
     ):
-        counts, notes = counted(loads, miscompares, gpu_heat)
+        counts, notes = count_readings(loads, miscompares, gpu_heat)
         check(miscompares, counts, notes=notes)
         check(copied, loads.values(copied))
 
 
-def _host(found: BurnResults, check: Check) -> None:
+def _host(results: BurnResults, check: Check) -> None:
     """Processors and RAM, by the words of stress-ng and stressapptest."""
-    output = found.processors.output
+    output = results.processors.output
     failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}
-    told = {"cpu": output.reason if output is not None else None}
-    check("burn_cpu_failures", failures, notes=told, skipped=_missing("cpu", found.processors))
-    output, missing = found.memory.output, _missing("memory", found.memory)
+    notes = {"cpu": output.reason if output is not None else None}
+    check("burn_cpu_failures", failures, notes=notes, skipped=_missing("cpu", results.processors))
+    output, missing = results.memory.output, _missing("memory", results.memory)
     errors = {"memory": memory_errors(output)} if output is not None else {}
-    told = {"memory": output.reason if output is not None else None}
-    check("burn_memory_errors", errors, notes=told, skipped=missing)
+    notes = {"memory": output.reason if output is not None else None}
+    check("burn_memory_errors", errors, notes=notes, skipped=missing)
     whole = output is not None and output.outcome != "fail"
     filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
     unread = (

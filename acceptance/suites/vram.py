@@ -8,7 +8,7 @@ import pytest
 
 from acceptance.machine.gpu import Gpu
 from acceptance.session.check import Check
-from acceptance.suites.fixtures.burn_evidence import Heats, counted
+from acceptance.suites.fixtures.burn_evidence import Heats, count_readings
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
@@ -37,7 +37,7 @@ def test_patterns(
     """
     loads = vram_run()
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
-    counts, notes = counted(loads, "vram_miscompares", gpu_heat)
+    counts, notes = count_readings(loads, "vram_miscompares", gpu_heat)
     check("vram_miscompares", counts, notes=notes, serials=serials)
     for name in ("vram_tested", "vram_rate", "vram_copy"):
         check(name, loads.values(name), serials=serials)

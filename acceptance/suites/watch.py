@@ -94,7 +94,7 @@ def _each(
     return found
 
 
-def _unread(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
+def _unread_reasons(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
     """Why a reading was not measured, of each GPU that does not offer it: its driver does not
     tell it, or nothing that can be meant.
     """
@@ -162,7 +162,7 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
         for name, step in steps.items()
         if step is not None and step > SLOWEST_STEP_S
     ]
-    told = [
+    texts = [
         *([f"not sampled: {', '.join(lost)}"] if lost else []),
         *([f"sampled only: {', '.join(slow)}"] if slow else []),
         *(
@@ -171,9 +171,9 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
             else []
         ),
     ]
-    if told:
+    if texts:
         cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
-        troubles.append(f"{'; '.join(told)}: {cure}")
+        troubles.append(f"{'; '.join(texts)}: {cure}")
     for history in watched.values():
         troubles += history.vanished().values()
     _conclude(troubles)
@@ -208,19 +208,21 @@ def test_throttling(
             held = history.held_back(flag, counter)
             during = running_at(history.moments(flag), load_spans)
             notes[history.gpu] = (
-                f"during {', '.join(during)}" if during and held.seconds else _lone(held, history)
+                f"during {', '.join(during)}"
+                if during and held.seconds
+                else _lone_note(held, history)
             )
             return held.seconds
 
         seconds = _each(watched, check, measurement, flag, held_back, troubles)
-        unread = _unread(
+        unread = _unread_reasons(
             watched, flag, "the driver does not tell why clocks are held back: update it"
         )
         check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
     _conclude(troubles)
 
 
-def _lone(held: ThrottleTime, history: GpuHistory) -> str | None:
+def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
     """A note on what was seen for a moment at the edge of a load, and not counted."""
     if not held.lone:
         return None
@@ -249,19 +251,19 @@ def test_settings(
         gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()
     }
     for history in watched.values():
-        for note in gpu_settings.notes(history):
+        for note in gpu_settings.clock_notes(history):
             say(note)
     check(
         "gpu_settings_unchanged",
         {gpu.name: 1.0 for gpu, found in changed.items() if not found},
         serials=_serials(watched),
     )
-    told = [sentence for found in changed.values() for sentence in found]
+    texts = [sentence for found in changed.values() for sentence in found]
     cure = (
         "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and "
         "run again"
     )
-    _conclude([f"{'; '.join(told)}: {cure}"] if told else [])
+    _conclude([f"{'; '.join(texts)}: {cure}"] if texts else [])
 
 
 @pytest.mark.session("host-after")
@@ -305,7 +307,7 @@ def test_heat(
         found = _each(watched, check, measurement, name, extreme, troubles)
         if name == "power_w":
             found = {gpu: value for gpu, value in found.items() if gpu not in no_power}
-        unread = _unread(watched, name, f"the driver does not tell {words}: update it")
+        unread = _unread_reasons(watched, name, f"the driver does not tell {words}: update it")
         check(
             measurement,
             found,
@@ -330,7 +332,9 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     troubles: list[str] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
         found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
-        unread = _unread(watched, name, "the driver does not tell the link's state: update it")
+        unread = _unread_reasons(
+            watched, name, "the driver does not tell the link's state: update it"
+        )
         check(measurement, found, skipped=unread, serials=_serials(watched))
     _conclude(troubles)
 

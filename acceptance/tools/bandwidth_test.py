@@ -307,7 +307,7 @@ def parse(text: str) -> ToolOutput:
             TOOL, plain_text.first_line(text), "the text holds no line of bandwidthTest"
         )
     values: dict[str, dict[str, float]] = {}
-    told = []
+    texts = []
     for run in runs:
         why = _worthless(run)
         if why is not None:
@@ -325,11 +325,11 @@ def parse(text: str) -> ToolOutput:
             f"{table.name.removeprefix('bandwidth_test_')} {table.rate():.4g} GB/s"
             for table in run.tables
         )
-        told.append(
+        texts.append(
             f"{component} ({model}): {rates}"
             if alone
             else f"sum over {len(run.devices)} GPUs, not one's rate: {rates}"
         )
     readings = tuple(Reading(name, "GB/s", rates_by_gpu) for name, rates_by_gpu in values.items())
     gpus = tuple(GpuEntry(index, name) for run in runs for index, name in run.devices.items())
-    return ToolOutput(TOOL, "pass", "; ".join(told), readings, gpus=gpus)
+    return ToolOutput(TOOL, "pass", "; ".join(texts), readings, gpus=gpus)

@@ -318,7 +318,7 @@ def _trouble(line: str) -> ToolFailure:
     )
 
 
-def died(lines: Iterable[str]) -> ToolFailure | None:
+def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
     """Why a run died: the first line that names a fault of the hardware, else the first that
     only such a run prints; None without one.
     """
@@ -339,7 +339,7 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
     return ToolFailure(reason, trouble.hardware)
 
 
-def not_started(lines: Iterable[str]) -> str | None:
+def start_failure(lines: Iterable[str]) -> str | None:
     """Why the tool never began, for a text that holds nothing of the tool's own; None when the
     text does not say.
     """

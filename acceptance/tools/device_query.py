@@ -132,11 +132,11 @@ class Block:
         Raises UnreadableOutput for numbers that cannot be, or that do not go together.
         """
         values = self._values
-        sm, size, mib = self._whole("sm"), self._whole("bytes"), self._whole("mib")
+        sm, size, mib = self._integer("sm"), self._integer("bytes"), self._integer("mib")
         if sm is None or size is None or mib is None or abs(size / 2**20 - mib) > 1:
             raise self._wrong("a device has no multiprocessors, no memory, or two sizes of it")
-        cores = self._whole("cores")
-        if (self._whole("each") or 0) * sm != (cores or 0):
+        cores = self._integer("cores")
+        if (self._integer("each") or 0) * sm != (cores or 0):
             raise self._wrong(
                 f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores"
             )
@@ -151,8 +151,8 @@ class Block:
             cuda_cores=cores if cores is not None and cores > 0 and not self._guessed else None,
             max_clock_mhz=self._number("clock") if clock_ghz is None else clock_ghz * 1000,
             memory_clock_mhz=self._number("memory_clock"),
-            bus_bits=self._whole("bus_bits"),
-            l2_bytes=self._whole("l2"),
+            bus_bits=self._integer("bus_bits"),
+            l2_bytes=self._integer("l2"),
             ecc_enabled=values["ecc"] in {"Enabled", "Yes"} if "ecc" in values else None,
             pci_address=self._address(),
             driver_version=values.get("driver"),
@@ -170,12 +170,12 @@ class Block:
             else None
         )
 
-    def _whole(self, name: str) -> int | None:
+    def _integer(self, name: str) -> int | None:
         value = self._number(name)
         return None if value is None else int(value)
 
     def _address(self) -> str:
-        bus, slot, domain = (self._whole(name) or 0 for name in ("bus", "slot", "domain"))
+        bus, slot, domain = (self._integer(name) or 0 for name in ("bus", "slot", "domain"))
         if bus > 0xFF or slot > 0x1F:
             raise self._wrong(f"PCI has no bus {bus} with a location {slot}")
         place = f"{bus:02x}:{slot:02x}.0"
@@ -287,52 +287,53 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
     return found
 
 
-def _worthless(found: _Text) -> str | None:
+def _worthless(text: _Text) -> str | None:
     """Why a text without a CUDA error still proves nothing, or None."""
-    if found.result is None:
+    if text.result is None:
         return "the text is cut: the line 'Result =' is missing"
-    if found.result == "FAIL":
+    if text.result == "FAIL":
         return "deviceQuery says FAIL and not why"
-    if found.detected is None or found.closing is None:
+    if text.detected is None or text.closing is None:
         return (
             "the text is cut: the line "
-            f"'{'Detected' if found.detected is None else 'NumDevs ='}' is missing"
+            f"'{'Detected' if text.detected is None else 'NumDevs ='}' "
+            "is missing"
         )
-    if not found.detected == found.closing == len(found.blocks):
+    if not text.detected == text.closing == len(text.blocks):
         return (
-            f"it detected {found.detected} devices, printed {len(found.blocks)} and counts "
-            f"{found.closing}: the text is cut"
+            f"it detected {text.detected} devices, printed {len(text.blocks)} and counts "
+            f"{text.closing}: the text is cut"
         )
-    if not found.blocks:
+    if not text.blocks:
         return "deviceQuery found no device, which it calls a pass"
-    printed = frozenset[str]().union(*(block.printed() for block in found.blocks))
-    for block in found.blocks:
+    printed = frozenset[str]().union(*(block.printed() for block in text.blocks))
+    for block in text.blocks:
         missing = block.missing(printed)
         if missing is not None:
             return f"the text is cut: device {block.index} has no line '{missing}'"
     return None
 
 
-def _devices(found: _Text) -> tuple[Device, ...]:
-    devices = tuple(block.device() for block in found.blocks)
+def _devices(text: _Text) -> tuple[Device, ...]:
+    devices = tuple(block.device() for block in text.blocks)
     if len({device.pci_address for device in devices}) < len(devices):
-        raise UnreadableOutput(TOOL, found.blocks[-1].line, "two devices have one PCI address")
+        raise UnreadableOutput(TOOL, text.blocks[-1].line, "two devices have one PCI address")
     for device in devices:
         driver, runtime = device.driver_version, device.runtime_version
         if driver is None or runtime is None:
             continue
-        if found.versions is not None and found.versions[0] != driver:
+        if text.versions is not None and text.versions[0] != driver:
             why = (
                 f"a device says that the driver is for CUDA {driver}, and the last line "
-                f"{found.versions[0]}"
+                f"{text.versions[0]}"
             )
-            raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
+            raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
         if too_new(runtime, driver):
             why = (
                 f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the "
                 "text was changed"
             )
-            raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
+            raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
     return devices
 
 

@@ -120,14 +120,14 @@ _SPREAD = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class BurnProgress:
     """The progress lines of one text in their order, and its frame. GPUs are numbered by column."""
 
     lines: tuple[ProgressLine, ...]
     frame: Frame
 
     @property
-    def whole(self) -> tuple[ProgressLine, ...]:
+    def complete_lines(self) -> tuple[ProgressLine, ...]:
         """The lines that show products and errors of every GPU."""
         return tuple(line for line in self.lines if line.whole)
 
@@ -135,9 +135,9 @@ class History:
         """The most GPUs that one line shows."""
         return max((len(line.columns) for line in self.lines), default=0)
 
-    def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[Column]]]:
-        lines = self.whole if whole else self.lines
-        columns: list[list[Column]] = [[] for _ in range(self.widest())]
+    def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[ProgressColumn]]]:
+        lines = self.complete_lines if whole else self.lines
+        columns: list[list[ProgressColumn]] = [[] for _ in range(self.widest())]
         # Line by line: asked for each GPU anew, one very wide line among many short ones would take
         # hours.
         for line in lines:
@@ -234,8 +234,8 @@ class History:
         """
         for gpu in range(self.widest()):
             before, found = 0, []
-            for line in self.whole:
-                column = line.columns[gpu] if gpu < len(line.columns) else Column()
+            for line in self.complete_lines:
+                column = line.columns[gpu] if gpu < len(line.columns) else ProgressColumn()
                 if column.done is not None and column.done > before and column.rate:
                     products, before = column.done - before, column.done
                     found.append((products, products * _PRODUCT_GFLOP / column.rate, line.percent))
@@ -291,7 +291,7 @@ class History:
 
     def stalled(self) -> list[int]:
         """GPUs whose products last grew before half of the time that is shown."""
-        lines = self.whole
+        lines = self.complete_lines
         found = []
         for gpu in range(self.widest()):
             final = lines[-1].columns[gpu].done
@@ -317,7 +317,7 @@ _CLIPPED_WORDS = ("Gflop/s", "errors:", "WARNING!", "DIED!", "temps:")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ProgressColumn:
     """One GPU in one progress line. None is what the line does not show.
 
     `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`:
@@ -347,7 +347,7 @@ class ProgressLine:
     """
 
     percent: float
-    columns: tuple[Column, ...]
+    columns: tuple[ProgressColumn, ...]
     whole: bool
 
 
@@ -433,11 +433,11 @@ def _column(
     temperature: re.Match[str] | None,
     *,
     cut: bool,
-) -> Column:
+) -> ProgressColumn:
     """One column. `cut`: the products may lack their last digits, so they are not known."""
     products = int(plain_text.number(TOOL, quoted, done["done"]))
     celsius = temperature["celsius"] if temperature else None
-    return Column(
+    return ProgressColumn(
         done=None if cut else products,
         rate=plain_text.number(TOOL, quoted, done["rate"]) if done["rate"] else None,
         errors=int(plain_text.number(TOOL, quoted, errors["errors"])) if errors else None,
@@ -481,7 +481,7 @@ _RESULT_BYTES = {"FLOATS": 4 * 8192**2, "DOUBLES": 8 * 8192**2}
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceEntry:
     """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text
     does not say it.
     """
@@ -513,7 +513,7 @@ class Frame:
     windows: bool
     ours: bool
     listed: tuple[GpuEntry, ...]
-    devices: tuple[Device, ...]
+    devices: tuple[DeviceEntry, ...]
     seconds: tuple[int, ...]
     result_bytes: frozenset[int]
 
@@ -567,14 +567,14 @@ def read_frame(text: str) -> Frame:
         elided=_ELIDED.search(text) is not None,
         windows=_WINDOWS.search(text) is not None,
         ours=bool(rings or devices or tested or verdicts) or _OURS.search(text) is not None,
-        listed=_listed(text),
+        listed=_gpu_entries(text),
         devices=tuple(dict.fromkeys(map(_device, devices))),
         seconds=tuple(dict.fromkeys(_whole(match, "seconds") for match in _SECONDS.finditer(text))),
         result_bytes=frozenset(_whole(match, "bytes") for match in rings),
     )
 
 
-def _listed(text: str) -> tuple[GpuEntry, ...]:
+def _gpu_entries(text: str) -> tuple[GpuEntry, ...]:
     entries = [
         GpuEntry(_whole(match, "index"), match["name"], match["uuid"])
         for match in _LISTED.finditer(text)
@@ -582,12 +582,12 @@ def _listed(text: str) -> tuple[GpuEntry, ...]:
     return tuple(dict.fromkeys(entries))
 
 
-def _device(match: re.Match[str]) -> Device:
+def _device(match: re.Match[str]) -> DeviceEntry:
     mode: Mode | None = None
     if match["kind"] is not None:
         mode = "double" if match["kind"] == "DOUBLES" else "tensor" if match["tensor"] else "float"
     gpu, total, free, used = (_whole(match, name) for name in ("gpu", "total", "free", "used"))
-    return Device(gpu, total, free, used, mode)
+    return DeviceEntry(gpu, total, free, used, mode)
 
 
 def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:
@@ -724,20 +724,21 @@ def find_complaint(text: str) -> Complaints:
     `wrong` holds (GPU, wrong elements) of versions that tell them.
     """
     setup, cure = next(
-        ((line, cure) for pattern, cure in _SETUP if (line := _told(pattern, text))), (None, "")
+        ((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))),
+        (None, ""),
     )
     return Complaints(
-        hardware=_told(_HARDWARE, text),
+        hardware=_first_line(_HARDWARE, text),
         setup=setup,
         cure=cure,
-        abort=_told(_ABORT, text),
+        abort=_first_line(_ABORT, text),
         all_dead=_ALL_DEAD.search(text) is not None,
         no_temperatures=_NO_SMI.search(text) is not None,
         wrong=tuple((int(match["gpu"]), int(match["count"])) for match in _WRONG.finditer(text)),
     )
 
 
-def _told(pattern: re.Pattern[str], text: str) -> str | None:
+def _first_line(pattern: re.Pattern[str], text: str) -> str | None:
     """The whole line of the first match."""
     match = pattern.search(text)
     if match is None:
@@ -772,7 +773,7 @@ def parse(text: str) -> ToolOutput:
         raise UnreadableOutput(
             TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn"
         )
-    history = History(lines, frame)
+    history = BurnProgress(lines, frame)
     readings = _readings(history, frame, trouble)
     fault = _fault(history, frame, trouble)
     if fault is not None:
@@ -799,9 +800,9 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
     if frame.seconds != (seconds,):
         burned = f"{frame.seconds[0]} s" if frame.seconds else "no time"
         return f"gpu-burn says that it burned for {burned}, and was to burn for {seconds} s"
-    if not frame.tested or [one.gpu for one in _sorted(frame)] != list(range(frame.tested[0])):
+    if not frame.tested or [one.gpu for one in _by_number(frame)] != list(range(frame.tested[0])):
         return "gpu-burn does not say of each of its devices, once, how it was initialised"
-    for device in _sorted(frame):
+    for device in _by_number(frame):
         if device.mode != mode:
             return (
                 f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was "
@@ -813,21 +814,21 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
                 f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to "
                 f"use {memory_mb} MB"
             )
-    return History(lines, frame).false_rate(seconds)
+    return BurnProgress(lines, frame).false_rate(seconds)
 
 
 def memory(text: str) -> tuple[int, ...]:
     """Total memory of each device in MB of 2^20 bytes, as CUDA told gpu-burn, in CUDA's order."""
     _, rest = read_progress("\n".join(reading.tool_lines(text)))
-    return tuple(device.total_mb for device in _sorted(read_frame(rest)))
+    return tuple(device.total_mb for device in _by_number(read_frame(rest)))
 
 
-def _sorted(frame: Frame) -> list[Device]:
+def _by_number(frame: Frame) -> list[DeviceEntry]:
     """The devices by number: their processes print as they get ready."""
     return sorted(frame.devices, key=lambda device: device.gpu)
 
 
-def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Reading, ...]:
+def _readings(history: BurnProgress, frame: Frame, trouble: Complaints) -> tuple[Reading, ...]:
     errors = history.errors()
     for gpu, count in trouble.wrong:
         errors[gpu] = max(errors.get(gpu, 0), count)
@@ -851,7 +852,7 @@ def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Read
     )
 
 
-def _dead(history: History, trouble: Complaints) -> list[int]:
+def _dead(history: BurnProgress, trouble: Complaints) -> list[int]:
     """The GPUs whose processes died; all of them where it says that none is
     alive and shows no line.
     """
@@ -862,10 +863,10 @@ def _names(gpus: list[int]) -> str:
     return ("GPU " if len(gpus) == 1 else "GPUs ") + ", ".join(map(str, gpus))
 
 
-def _fault(history: History, frame: Frame, trouble: Complaints) -> str | None:
+def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     """What in the text speaks against the hardware."""
-    told = trouble.hardware or trouble.setup or trouble.abort
-    because = f" ('{plain_text.quote(told)}')" if told else ""
+    text = trouble.hardware or trouble.setup or trouble.abort
+    because = f" ('{plain_text.quote(text)}')" if text else ""
     if faulty := frame.faulty():
         return f"FAULTY: {_names(faulty)}{because}"
     wrong = sorted(
@@ -897,7 +898,7 @@ def _hindered(trouble: Complaints) -> str | None:
     return None
 
 
-def _worthless(history: History, frame: Frame, trouble: Complaints) -> str | None:
+def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     """Why a text in which nothing was found wrong still proves nothing, or None."""
     return (
         _broken_table(history, frame, trouble)
@@ -907,9 +908,9 @@ def _worthless(history: History, frame: Frame, trouble: Complaints) -> str | Non
     )
 
 
-def _broken_table(history: History, frame: Frame, trouble: Complaints) -> str | None:
+def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     if not frame.tested:
-        if history.lines and not history.whole:
+        if history.lines and not history.complete_lines:
             why = (
                 "the progress lines are clipped before the error counts, and the table of "
                 "results is missing"
@@ -934,19 +935,19 @@ def _broken_table(history: History, frame: Frame, trouble: Complaints) -> str | 
     return None
 
 
-def _broken_lines(history: History, frame: Frame) -> str | None:
+def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
     """Why the progress lines are not those of one whole run of the GPUs in the table."""
     if not history.lines:
         return (
             "OK, but no GPU showed a single compare, which proves nothing: burn longer or with "
             "less memory (-m)"
         )
-    if not history.whole:
+    if not history.complete_lines:
         return (
             "the progress lines are clipped, so the error counts are not known: run it on a "
             "wider terminal or into a file"
         )
-    widths = sorted({len(line.columns) for line in history.whole} | {history.widest()})
+    widths = sorted({len(line.columns) for line in history.complete_lines} | {history.widest()})
     if widths != [frame.tested[0]]:
         return (
             f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table "
@@ -957,7 +958,7 @@ def _broken_lines(history: History, frame: Frame) -> str | None:
     return None
 
 
-def _idle(history: History, frame: Frame) -> str | None:
+def _idle(history: BurnProgress, frame: Frame) -> str | None:
     """Why the GPUs did not do enough, or not to the end."""
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):

@@ -180,10 +180,10 @@ def read_burn(
         raise _failed("does not say with which library it ran", output)
     _of_each(_table(output, "burn_laps", LAPS), offered, output)
     _in_turn(_table(output, "burn_laps", LAPS), output)
-    _whole(_table(output, "burn_laps", LAPS), offered, seconds, output)
+    _require_whole(_table(output, "burn_laps", LAPS), offered, seconds, output)
     _of_each(_table(output, "burn_digests", DIGESTS), offered, output)
     digests(output)
-    _counted(output)
+    _require_counts(output)
     return output
 
 
@@ -236,7 +236,7 @@ def read_vram(
             one.value for one in output.readings if one.name == "vram_miscompares"
         ):
             raise _failed(f"found words of the pattern {pattern} wrong and counted none", output)
-    _counted(output)
+    _require_counts(output)
     return output
 
 
@@ -244,19 +244,22 @@ def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[Prod
     """Nothing, when the load measured what is due, each in its unit and none
     below 0, and nothing else.
     """
-    told = {(one.name, one.component): one for one in output.readings}
+    readings = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
-    if missing := [f"{name} of {where}" for name, where in due if (name, where) not in told]:
+    if missing := [f"{name} of {where}" for name, where in due if (name, where) not in readings]:
         raise _failed(f"did not measure {', '.join(missing)}", output)
-    if strangers := sorted((told.keys() | absent) - due.keys() - lacked):
+    if strangers := sorted((readings.keys() | absent) - due.keys() - lacked):
         raise _failed(
             f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}",
             output,
         )
     for key, unit in due.items():
-        if told[key].unit != unit or told[key].value < 0:
+        if readings[key].unit != unit or readings[key].value < 0:
             raise _failed(
-                f"measured {key[0]} as {told[key].value:g} {told[key].unit}, and {unit} are due",
+                (
+                    f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and "
+                    f"{unit} are due"
+                ),
                 output,
             )
 
@@ -264,12 +267,12 @@ def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[Prod
 def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
     found = next((one for one in output.tables if one.name == name), None)
     if found is None or found.columns != columns:
-        told = (
+        text = (
             "printed no table"
             if found is None
             else f"printed {', '.join(found.columns)} as the table"
         )
-        raise _failed(f"{told} {name}", output)
+        raise _failed(f"{text} {name}", output)
     return found
 
 
@@ -277,9 +280,9 @@ def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> No
     """Nothing, when the table has rows of all formats that were measured, and of no others."""
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if rows != set(offered):
-        told = ", ".join(sorted(rows ^ set(offered)))
+        text = ", ".join(sorted(rows ^ set(offered)))
         raise _failed(
-            f"measured {', '.join(offered)}, and its table {table.name} differs in {told}", output
+            f"measured {', '.join(offered)}, and its table {table.name} differs in {text}", output
         )
 
 
@@ -295,7 +298,9 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
         ended_s = to_s
 
 
-def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput) -> None:
+def _require_whole(
+    laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput
+) -> None:
     """Nothing, when each format had its turn in each lap and the turns last as long together as was
     asked.
 
@@ -323,7 +328,7 @@ def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: Load
         )
 
 
-def _counted(output: LoadOutput) -> None:
+def _require_counts(output: LoadOutput) -> None:
     counts = [one.value for one in output.readings if one.name.endswith("_miscompares")]
     if output.miscompares and not any(counts):
         raise _failed("told of wrong results and counted none", output)
@@ -376,7 +381,7 @@ def read(
         except ProtocolError as error:
             trouble = f"ended, but {error}"
         else:
-            trouble = _other(output, load, asked) or _cuda_error(completed)
+            trouble = _other_run(output, load, asked) or _cuda_error(completed)
             if trouble is None and completed.seconds < due_s:
                 trouble = f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s"
     if output is None or trouble is not None:
@@ -394,7 +399,7 @@ def _cuda_error(completed: ProgramResult) -> str | None:
     return None if found is None else f"ended with exit code 0, but {found.reason}"
 
 
-def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
+def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
     """Why this output is not that of the run that was asked for."""
     if output.load != load:
         return f"is not what ran: the output is that of {output.load!r}"
@@ -403,9 +408,9 @@ def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | Non
     for name, value in asked.items():
         if name == "gpu" and name not in output.parameters:
             continue  # the model; the UUID, which every load of a GPU says, is compared in any case
-        told = output.parameters.get(name)
-        if not (_same_gpu(told, value) if name == "uuid" else told == value):
-            return f"ran with {name} = {told!r}, and {value!r} was asked for"
+        printed = output.parameters.get(name)
+        if not (_same_gpu(printed, value) if name == "uuid" else printed == value):
+            return f"ran with {name} = {printed!r}, and {value!r} was asked for"
     return None
 
 

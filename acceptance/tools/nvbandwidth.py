@@ -84,7 +84,7 @@ def _cell(value: object, name: str) -> float | None:
     raise UnreadableOutput(TOOL, plain_text.quote_value(value), f"a cell of {name} is no figure")
 
 
-def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
+def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
     description = _need(testcase, "bandwidth_description", str, name).strip()
     shown = _need(testcase, "bandwidth_matrix", list, name)
     if not shown or not all(
@@ -110,13 +110,13 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
         block = tuple(rows[index * each : (index + 1) * each])
         slack = sum(_rounded(value) for row in block for value in row)
         found.append(
-            Matrix(one, description, block, total if index == len(names) - 1 else None, slack)
+            CopyMatrix(one, description, block, total if index == len(names) - 1 else None, slack)
         )
     _extremes(testcase, found[-1])
     return found
 
 
-def _extremes(testcase: dict[str, Any], last: Matrix) -> None:
+def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
     """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last
     matrix.
 
@@ -149,13 +149,13 @@ def _rounded(value: float | None) -> float:
     return max(_HALF_CENT, _HALF_DIGIT * abs(value or 0.0))
 
 
-def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
+def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
     """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for
     the last matrix alone.
 
     Raises UnreadableOutput.
     """
-    for cells in zip(chain(*one), chain(*other), chain(*both), strict=True):
+    for cells in zip(chain(*rows), chain(*other), chain(*both), strict=True):
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
             why = (
@@ -165,24 +165,24 @@ def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Seque
             raise UnreadableOutput(TOOL, "", why)
 
 
-def _testcase(found: ParsedOutput, testcase: object) -> None:
+def _testcase(output: ParsedOutput, testcase: object) -> None:
     if not isinstance(testcase, dict):
         raise UnreadableOutput(TOOL, plain_text.quote_value(testcase), "a testcase is no object")
     name = _need(testcase, "name", str, "a testcase")
     status = _need(testcase, "status", str, name)
     said = testcase.get("error")
     if status == "Waived":
-        found.waived.append(name)
+        output.waived.append(name)
     elif status == "Running" and not said:
-        found.unfinished[name] = None
+        output.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
-        found.errors.append(
+        output.errors.append(
             f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'"
         )
     else:
         for matrix in _matrices(testcase, name):
-            found.add(matrix)
+            output.add(matrix)
 
 
 def read_json(text: str) -> ParsedOutput:
@@ -258,7 +258,7 @@ def part(testcase: str, description: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class CopyMatrix:
     """Figures of one testcase.
 
     `description` is the line above them; None stands where the tool printed N/A.
@@ -353,14 +353,14 @@ class ParsedOutput:
     devices: int | None = None
     gpus: tuple[GpuEntry, ...] = ()
     driver: str | None = None
-    matrices: list[Matrix] = field(default_factory=list)
+    matrices: list[CopyMatrix] = field(default_factory=list)
     waived: list[str] = field(default_factory=list)
     # Their order counts and they are looked up for every line: a dict is both.
     unfinished: dict[str, None] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
 
-    def add(self, matrix: Matrix) -> None:
+    def add(self, matrix: CopyMatrix) -> None:
         """Keep a matrix. Raises UnreadableOutput for one that is there already."""
         if matrix.name in self._names:
             raise UnreadableOutput(
@@ -462,7 +462,7 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
         del state.found.unfinished[str(running)]
     cells = sum(len(row) for row in shown.rows)
     state.found.add(
-        Matrix(
+        CopyMatrix(
             name,
             shown.description,
             tuple(shown.rows),
@@ -601,9 +601,9 @@ def argv(
     return (*words, "-j") if json else words
 
 
-def _waived(found: ParsedOutput) -> str:
-    named = [name for name in found.waived if name]
-    nameless = len(found.waived) - len(named)
+def _waived(output: ParsedOutput) -> str:
+    named = [name for name in output.waived if name]
+    nameless = len(output.waived) - len(named)
     said = named + ([f"{nameless} that the text does not name"] if nameless else [])
     return f"; waived: {', '.join(said)}" if said else ""
 
@@ -619,7 +619,7 @@ def parse(text: str) -> ToolOutput:
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
         return ToolOutput(TOOL, "fail", f"wrong data arrived: '{plain_text.quote(wrong)}'")
-    trouble = cuda_error.died(lines) or cuda_error.find(lines)
+    trouble = cuda_error.crash_reason(lines) or cuda_error.find(lines)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
@@ -628,7 +628,7 @@ def parse(text: str) -> ToolOutput:
     joined = "\n".join(lines)
     found = read_json(joined) if holds_json(joined) else read_text(lines)
     if found is None:
-        reason = cuda_error.not_started(lines)
+        reason = cuda_error.start_failure(lines)
         if reason is None:
             raise UnreadableOutput(
                 TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth"

@@ -169,23 +169,23 @@ def _heading(line: str) -> str:
     return name + ("_read" if match["how"] == "Reads" else "")
 
 
-def _columns(found: _Text, line: str, match: re.Match[str]) -> None:
+def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
     """The first line of a table: it opens the matrix that the heading announced."""
-    name = found.headings[-1] if found.headings else ""
+    name = text.headings[-1] if text.headings else ""
     if not name or ("latency" not in name and match["label"] in ("GPU", "CPU")):
         raise UnreadableOutput(TOOL, line, "a table without its heading")
     if match["label"] == "GPU":
-        found.timed_by_gpu.append(name)
+        text.timed_by_gpu.append(name)
     if match["label"] == "CPU":
         name = name.replace("p2p_latency", "p2p_cpu_latency")
-    if name in found.matrices:
+    if name in text.matrices:
         raise UnreadableOutput(
             TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs"
         )
     indices = match["indices"].split()
     if indices != [str(index) for index in range(len(indices))]:
         raise UnreadableOutput(TOOL, line, "the columns are not numbered from 0")
-    found.matrices[name] = found.open = _Matrix(name, len(indices))
+    text.matrices[name] = text.open = _Matrix(name, len(indices))
 
 
 def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
@@ -212,24 +212,24 @@ def _entry(match: re.Match[str]) -> GpuEntry:
     return GpuEntry(int(match["index"]), match["name"], pci_address=place)
 
 
-def _line(found: _Text, line: str) -> None:
+def _line(text: _Text, line: str) -> None:
     """Keep what one line says. While a table is open nothing but its next row may come."""
-    if found.open is not None:
-        found.open.rows.append(_row(found.open, line))
-        if len(found.open.rows) == found.open.width:
-            found.open = None
+    if text.open is not None:
+        text.open.rows.append(_row(text.open, line))
+        if len(text.open.rows) == text.open.width:
+            text.open = None
     elif line == _TITLE:
-        found.ours = True
+        text.ours = True
     elif match := _DEVICE.match(line):
-        if int(match["index"]) in found.devices:
+        if int(match["index"]) in text.devices:
             raise UnreadableOutput(TOOL, line, "a device is listed twice: give one run at a time")
-        found.devices[int(match["index"])] = _entry(match)
-    elif found.access.take(line):
+        text.devices[int(match["index"])] = _entry(match)
+    elif text.access.take(line):
         pass
     elif _HEADING.match(line):
-        found.headings.append(_heading(line))
+        text.headings.append(_heading(line))
     elif match := _COLUMNS.match(line):
-        _columns(found, line, match)
+        _columns(text, line, match)
     elif _LOOSE_ROW.match(line):
         raise UnreadableOutput(TOOL, line, "a row outside of its table")
 
@@ -246,37 +246,37 @@ def _component(row: int, column: int) -> str:
     return f"gpu{row}" if row == column else f"gpu{row}->gpu{column}"
 
 
-def _worthless(found: _Text) -> str | None:
+def _worthless(text: _Text) -> str | None:
     """Why a text that could be read proves nothing, or None."""
-    if found.open is not None:
+    if text.open is not None:
         return (
-            f"the text is cut: {found.open.name} ends after row {len(found.open.rows) - 1} of "
-            f"{found.open.width}"
+            f"the text is cut: {text.open.name} ends after row {len(text.open.rows) - 1} of "
+            f"{text.open.width}"
         )
     # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well,
     # those must be whole.
-    grouped = None if found.access.pairs else found.access.grouped()
+    grouped = None if text.access.pairs else text.access.grouped()
     needed = [
-        name for name in (*_NEEDED, *found.headings) if grouped is None or name != _CONNECTIVITY
+        name for name in (*_NEEDED, *text.headings) if grouped is None or name != _CONNECTIVITY
     ]
-    missing = [name for name in needed if name not in found.matrices]
+    missing = [name for name in needed if name not in text.matrices]
     missing += [
         two
         for pair in _TOGETHER
         for one, two in (pair, pair[::-1])
-        if one in found.matrices and two not in found.matrices
+        if one in text.matrices and two not in text.matrices
     ]
     # Versions that tell the GPU's latency from the CPU's print both tables under each heading.
-    timed = [name.replace("p2p_", "p2p_cpu_") for name in found.timed_by_gpu]
-    missing += [name for name in timed if name not in found.matrices]
+    timed = [name.replace("p2p_", "p2p_cpu_") for name in text.timed_by_gpu]
+    missing += [name for name in timed if name not in text.matrices]
     if missing:
         return f"the text is cut: the matrix of {missing[0]} is missing"
-    count = grouped or found.matrices[_CONNECTIVITY].width
-    if found.devices and sorted(found.devices) != list(range(count)):
-        return f"it lists {len(found.devices)} devices and a matrix of {count}: lines are missing"
-    if twice := duplicate(tuple(found.devices.values())):
+    count = grouped or text.matrices[_CONNECTIVITY].width
+    if text.devices and sorted(text.devices) != list(range(count)):
+        return f"it lists {len(text.devices)} devices and a matrix of {count}: lines are missing"
+    if twice := duplicate(tuple(text.devices.values())):
         return f"its list of devices names {twice} twice"
-    for matrix in found.matrices.values():
+    for matrix in text.matrices.values():
         if matrix.width != count:
             return f"{matrix.name} holds {matrix.width} GPUs and {_CONNECTIVITY} {count}"
         for row, column, value in _cells(matrix):
@@ -285,18 +285,16 @@ def _worthless(found: _Text) -> str | None:
                     f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was "
                     "measured there"
                 )
-    for (row, column), can in found.access.pairs.items():
+    for (row, column), can in text.access.pairs.items():
         if not (
-            row < count
-            and column < count
-            and found.matrices[_CONNECTIVITY].rows[row][column] == can
+            row < count and column < count and text.matrices[_CONNECTIVITY].rows[row][column] == can
         ):
             return f"its line about device {row} and peer {column} gainsays the connectivity matrix"
     return None
 
 
-def _readings(found: _Text) -> Iterator[Reading]:
-    for name, matrix in found.matrices.items():
+def _readings(text: _Text) -> Iterator[Reading]:
+    for name, matrix in text.matrices.items():
         unit = "count" if name == _CONNECTIVITY else "us" if "latency" in name else "GB/s"
         pairs = {
             _component(row, column): value for row, column, value in _cells(matrix) if row != column
@@ -321,13 +319,13 @@ def parse(text: str) -> ToolOutput:
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
-    trouble = cuda_error.died(kept) or cuda_error.find(kept)
+    trouble = cuda_error.crash_reason(kept) or cuda_error.find(kept)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
     for line in filter(None, kept):
         _line(found, line)
     if not (found.ours or found.devices or found.matrices):
-        reason = cuda_error.not_started(kept)
+        reason = cuda_error.start_failure(kept)
         if reason is None:
             raise UnreadableOutput(
                 TOOL,

@@ -103,8 +103,9 @@ class Complaints:
             (self.hindrances if refused or _HINDERED.search(text) else self.faults).append(text)
         elif level == "error":
             if _STRESSOR_FAILED.search(text):
-                # its own `fail` line says why; where there is none, this must count
-                self.stressor_failed = True
+                self.stressor_failed = (
+                    True  # its own `fail` line says why; where there is none, this must count
+                )
             else:
                 self.hindrances.append(text)
         elif level == "warn" and _NO_PROOF.search(text):
@@ -301,46 +302,44 @@ def _collect(text: str) -> _Text:
     return found
 
 
-def _worthless(found: _Text) -> str | None:
+def _worthless(text: _Text) -> str | None:
     """Why a run without any complaint still proves nothing, or None."""
-    counts = {what: count for what, (count, _) in found.counts.items()}
-    if found.ended_s is None:
+    counts = {what: count for what, (count, _) in text.counts.items()}
+    if text.ended_s is None:
         return "the text ends before the run did"
-    if found.unsuccessful:
+    if text.unsuccessful:
         return "stress-ng calls the run unsuccessful and does not say why"
     if counts.get("metrics untrustworthy"):
         return "stress-ng calls its own metrics untrustworthy"
     if counts.get("skipped"):
-        return f"stress-ng skipped {counts['skipped']} of its workers{found.trouble.because()}"
-    if found.dispatched and not found.hogs:
-        return f"no stressor was started{found.trouble.because()}"
-    if not found.bogo_ops:
-        return f"no metrics: run it with --metrics-brief{found.trouble.because()}"
+        return f"stress-ng skipped {counts['skipped']} of its workers{text.trouble.because()}"
+    if text.dispatched and not text.hogs:
+        return f"no stressor was started{text.trouble.because()}"
+    if not text.bogo_ops:
+        return f"no metrics: run it with --metrics-brief{text.trouble.because()}"
     # Without these nobody knows what was to run, nor for how long.
-    if not found.dispatched:
+    if not text.dispatched:
         return "the text is cut: the line 'dispatching hogs' is missing"
-    if found.metrics_level and found.asked is None:
+    if text.metrics_level and text.asked is None:
         return "the text is cut: the line 'setting to a ... run per stressor' is missing"
-    missing = sorted(set(found.hogs) - set(found.bogo_ops))
+    missing = sorted(set(text.hogs) - set(text.bogo_ops))
     if missing:
-        return f"{missing[0]} was started and has no metrics{found.trouble.because()}"
-    idle = sorted(name for name, count in found.bogo_ops.items() if count == 0)
+        return f"{missing[0]} was started and has no metrics{text.trouble.because()}"
+    idle = sorted(name for name, count in text.bogo_ops.items() if count == 0)
     if idle:
-        return f"{idle[0]} did no work: 0 bogo ops{found.trouble.because()}"
-    if "passed" in counts and counts["passed"] != sum(found.hogs.values()):
-        return f"{counts['passed']} of {sum(found.hogs.values())} workers passed"
-    if found.asked_s is not None and found.ended_s < found.asked_s * _SHORTFALL:
-        return f"it was stopped after {found.ended_s:.4g} of {found.asked_s:.4g} s"
+        return f"{idle[0]} did no work: 0 bogo ops{text.trouble.because()}"
+    if "passed" in counts and counts["passed"] != sum(text.hogs.values()):
+        return f"{counts['passed']} of {sum(text.hogs.values())} workers passed"
+    if text.asked_s is not None and text.ended_s < text.asked_s * _SHORTFALL:
+        return f"it was stopped after {text.ended_s:.4g} of {text.asked_s:.4g} s"
     # The column is the mean over a stressor's workers: one that died early shortens it.
     short = sorted(
-        name
-        for name, real_s in found.real_s.items()
-        if real_s < (found.asked_s or 0.0) * _SHORTFALL
+        name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL
     )
     if short:
         return (
-            f"the workers of {short[0]} ran for {found.real_s[short[0]]:.4g} of "
-            f"{found.asked_s:.4g} s on average"
+            f"the workers of {short[0]} ran for {text.real_s[short[0]]:.4g} of "
+            f"{text.asked_s:.4g} s on average"
         )
     return None
 

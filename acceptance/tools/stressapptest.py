@@ -126,7 +126,7 @@ def _collect(text: str) -> _Text:
     return found
 
 
-def _figure(found: _Text, line: str) -> None:
+def _figure(text: _Text, line: str) -> None:
     """Keep a line with figures that are needed.
 
     A line that begins as one and cannot be read is no reason to go on without it.
@@ -136,37 +136,37 @@ def _figure(found: _Text, line: str) -> None:
             match = pattern.match(line)
             if match is None:
                 raise UnreadableOutput(TOOL, line, "a line of figures has an unknown form")
-            if start in found.matches:
+            if start in text.matches:
                 raise UnreadableOutput(
                     TOOL, line, "a line that comes once comes twice: give one run at a time"
                 )
-            found.matches[start] = match
+            text.matches[start] = match
 
 
-def _figures(found: _Text) -> dict[str, float]:
+def _figures(text: _Text) -> dict[str, float]:
     """Every number of the needed lines, as `<line>.<group>`."""
     return {
         f"{start.removeprefix('Stats: ')}.{name}": plain_text.number(TOOL, match.string, digits)
-        for start, match in found.matches.items()
+        for start, match in text.matches.items()
         for name, digits in match.groupdict().items()
     }
 
 
-def _worthless(found: _Text, figures: dict[str, float]) -> str | None:
+def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
     """Why a run in which nothing was found wrong still proves nothing, or None."""
-    spoilt = sorted(_SPOILT & set(found.command))
-    if found.procedural:
-        return f"stressapptest could not do its work: '{plain_text.quote(found.procedural[0])}'"
-    if found.status == "FAIL - test encountered proc" or figures.get("Completed.errors"):
+    spoilt = sorted(_SPOILT & set(text.command))
+    if text.procedural:
+        return f"stressapptest could not do its work: '{plain_text.quote(text.procedural[0])}'"
+    if text.status == "FAIL - test encountered proc" or figures.get("Completed.errors"):
         return "stressapptest reports procedural errors, which say nothing about the memory"
-    if found.early is not None:
-        return f"it was stopped early: '{plain_text.quote(found.early)}'"
+    if text.early is not None:
+        return f"it was stopped early: '{plain_text.quote(text.early)}'"
     for start in _NEEDED:
-        if start not in found.matches:
+        if start not in text.matches:
             return f"the text is cut: the line '{start}' is missing"
-    if found.status is None:
+    if text.status is None:
         return "the text is cut: the line 'Status:' is missing"
-    if not found.command:
+    if not text.command:
         return (
             "the text is cut: the line 'Log: Commandline' is missing, so the checking may have "
             "been left out"

@@ -16,7 +16,7 @@ from acceptance.journal import segment
 STORM = 100
 # Nor do so many of one gravity: pages that fail one after the other have each a code of their own.
 # Each gravity is counted by itself, so that none hides a graver one.
-MOST = 2000
+MAX_KINDS = 2000
 
 
 class EventLog:
@@ -27,24 +27,24 @@ class EventLog:
         self._seen: Counter[tuple[str, object, str | None]] = Counter()
         self._graves: Counter[tuple[str, bool]] = Counter()
 
-    def event(self, found: Event) -> None:
+    def event(self, event: Event) -> None:
         """Journal an event, the first of many like it at least."""
-        name = (found.kind, found.code, found.component)
-        gravity = (found.severity, found.hardware)
-        if name not in self._seen and self._graves[gravity] >= MOST:
-            if self._graves[gravity] == MOST:
+        name = (event.kind, event.code, event.component)
+        gravity = (event.severity, event.hardware)
+        if name not in self._seen and self._graves[gravity] >= MAX_KINDS:
+            if self._graves[gravity] == MAX_KINDS:
                 self._writer.write(
                     Note(
-                        f"more than {MOST} different events of severity {found.severity}: "
-                        "further ones are left out"
+                        f"more than {MAX_KINDS} different events of severity "
+                        f"{event.severity}: further ones are left out"
                     )
                 )
-            self._graves[gravity] = MOST + 1
+            self._graves[gravity] = MAX_KINDS + 1
             return
         self._graves[gravity] += name not in self._seen
         self._seen[name] += 1
         if self._seen[name] <= STORM:
-            self._writer.write(found)
+            self._writer.write(event)
         elif self._seen[name] == STORM + 1:
             what = " ".join(str(part) for part in name if part is not None)
             self._writer.write(
@@ -55,9 +55,9 @@ class EventLog:
         """Journal a note."""
         self._writer.write(Note(text, trouble))
 
-    def put(self, found: Body) -> None:
+    def put(self, body: Body) -> None:
         """Journal a record of another kind, whoever counts those."""
-        self._writer.write(found)
+        self._writer.write(body)
 
     def close(self) -> None:
         """Close the segment."""

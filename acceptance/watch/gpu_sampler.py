@@ -86,7 +86,7 @@ class _Gpu:
 
 
 class GpuWatch:
-    """The watch itself: `look` is one look at every GPU.
+    """The watch itself: `sample` is one look at every GPU.
 
     Raises JournalError when its segments cannot be written.
 
@@ -96,30 +96,31 @@ class GpuWatch:
     def __init__(
         self,
         nvml: Any,
-        found: Sequence[AttachedGpu],
+        gpus: Sequence[AttachedGpu],
         samples: segment.Writer,
         events: EventLog,
         *,
         kernel_log: bool,
         users: GpuUsers,
     ) -> None:
-        # not sooner: the supervisor imports this, too
-        from concurrent.futures import ThreadPoolExecutor
+        from concurrent.futures import (
+            ThreadPoolExecutor,  # not sooner: the supervisor imports this, too
+        )
 
         self._nvml = nvml
         self._samples = samples
         self._events = events
         self._slow_s = float("-inf")
-        self._pool = ThreadPoolExecutor(max(1, len(found)))
+        self._pool = ThreadPoolExecutor(max(1, len(gpus)))
         self._listener = XidListener(nvml)
         self._kernel_log = kernel_log
         self._users = users
         self._deaf: set[str] = set()
-        self._names = {one.known.pci_address: one.known.name for one in found}
+        self._names = {one.known.pci_address: one.known.name for one in gpus}
         self._gpus: list[_Gpu] = []
-        for one in found:
+        for one in gpus:
             if one.sampler is None:
-                self._lost(one.known, one.refusal)
+                self._report_lost(one.known, one.refusal)
             else:
                 now = clock.boot_s()
                 thinning = SampleThinner(self._keeper(one.known.name), now)
@@ -137,12 +138,12 @@ class GpuWatch:
 
         return keep
 
-    def look(self) -> bool:
+    def sample(self) -> bool:
         """Journal what NVML told since the last look, and read every GPU once; returns whether
         one answered, or none is left that could.
         """
         slow = clock.boot_s() - self._slow_s >= SLOW_S
-        self._hear()
+        self._poll_xids()
         answered = not self._gpus
         # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in
         # turn would take most of a period.
@@ -157,7 +158,7 @@ class GpuWatch:
             elif answer.value in LOST or clock.boot_s() - gpu.answered_s >= SILENT_S:
                 self._give_up(gpu, answer)
         if slow:
-            self._users.look({gpu.known.name: gpu.handle for gpu in self._gpus}, self._pool)
+            self._users.poll({gpu.known.name: gpu.handle for gpu in self._gpus}, self._pool)
             self._samples.sync()
             self._slow_s = clock.boot_s()
         return answered
@@ -172,7 +173,7 @@ class GpuWatch:
     def end(self) -> None:
         """Write what is held back."""
         self._pool.shutdown()
-        self._hear()
+        self._poll_xids()
         for gpu in self._gpus:
             gpu.thinning.flush(clock.boot_s())
         self._samples.sync()
@@ -180,15 +181,15 @@ class GpuWatch:
     def _give_up(self, gpu: _Gpu, refusal: Any) -> None:
         self._gpus.remove(gpu)
         gpu.thinning.flush(clock.boot_s())
-        self._hear()
-        self._lost(gpu.known, refusal)
+        self._poll_xids()
+        self._report_lost(gpu.known, refusal)
         self._listen()
 
     def _listen(self) -> None:
         self._listener.listen({gpu.known.pci_address: gpu.handle for gpu in self._gpus})
 
-    def _hear(self) -> None:
-        for code, address in self._listener.hear():
+    def _poll_xids(self) -> None:
+        for code, address in self._listener.poll():
             severity, meaning, action = driver_events.xid(code)
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
             now = clock.boot_s()
@@ -208,7 +209,7 @@ class GpuWatch:
         cure = "run as root, or `sudo sysctl kernel.dmesg_restrict=0`"
         self._events.note(f"nobody listened for Xid errors of {name}: {cure}; {said}", trouble=True)
 
-    def _lost(self, gpu: WatchTarget, refusal: Any) -> None:
+    def _report_lost(self, gpu: WatchTarget, refusal: Any) -> None:
         action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
         said = f"NVML says of {gpu.name}: {refusal}"
         now = clock.boot_s()
@@ -244,10 +245,11 @@ def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
         watch = GpuWatch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
         moment = time.monotonic()
         while not over.is_set():
-            if watch.look():
+            if watch.sample():
                 os.utime(path)
-            # what a slow look missed is not made up for
-            moment = max(moment + context.period_s, time.monotonic())
+            moment = max(
+                moment + context.period_s, time.monotonic()
+            )  # what a slow look missed is not made up for
             over.wait(moment - time.monotonic())
         watch.end()
 
@@ -274,7 +276,7 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
     """The program; see the module for its exit status. `nvml` is the binding, for tests."""
     context = msgspec.json.decode(
-        regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=SamplerContext
+        regular_file.read(Path(arguments[0]), regular_file.SEGMENT_BYTES), type=SamplerContext
     )
     nvml = nvml_library.binding() if nvml is None else nvml
     with _ended_by_signal() as over:

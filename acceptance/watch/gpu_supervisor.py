@@ -40,7 +40,7 @@ def argv(context: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "acceptance.watch.gpu_sampler", str(context))
 
 
-def due(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
+def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
     """Those of the named GPUs that NVML knew and that answered it before the run; the others are
     found missing by checks.
 
@@ -73,8 +73,8 @@ class SamplerProcess:
             return
         context = run_dir / CONTEXT
         try:
-            told = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
-            regular_file.write(context, msgspec.json.encode(told))
+            settings = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
+            regular_file.write(context, msgspec.json.encode(settings))
             self._running = command.start(
                 argv(context),
                 deadline=Deadline.after(_FOREVER_S),
@@ -84,7 +84,7 @@ class SamplerProcess:
         except (CommandError, OSError) as error:
             self.failure = f"{WHAT} could not be started: {error}"
 
-    def look(self) -> None:
+    def check_alive(self) -> None:
         """See whether the child still writes. One that has ended is asked why by `stop`."""
         running = self._running
         if running is None or running.poll():
@@ -108,15 +108,15 @@ class SamplerProcess:
         """End the child, within seconds whatever it does, and settle what there is to say of it."""
         if self._running is None:
             return
-        self.look()
+        self.check_alive()
         ended = self._running.poll()
         self._running.stop()
         done = self._running.wait()
         self._running = None
         if ended:
-            told = done.last_lines(2)
+            last = done.last_lines(2)
             self.failure = (
-                f"{WHAT} {done.describe()}, before the run did{f': {told}' if told else ''}"
+                f"{WHAT} {done.describe()}, before the run did{f': {last}' if last else ''}"
             )
         elif self._silent is not None and not self._a_gpu_was_lost():
             self.failure = self._silent

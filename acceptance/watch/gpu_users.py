@@ -26,7 +26,7 @@ from acceptance.process import orphans, table
 if TYPE_CHECKING:  # what starts a run imports this, and starts no thread for it
     from concurrent.futures import Executor
 
-Kin = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
+UserKind = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
 
 # What a program must have open to compute; one that only asks NVML has not.
 CUDA_NODE = "/dev/nvidia-uvm"
@@ -42,7 +42,7 @@ LINGER_S = 20.0
 GROWN_BYTES = GIB
 HELD_S = 10.0
 # So many records tell what there is to tell: who starts a process each second fills no disk.
-MOST = 200
+MAX_RECORDS = 200
 _ANCESTORS = 64
 
 
@@ -87,7 +87,7 @@ class GpuUsers:
     """Looks at who uses the GPUs and writes down whoever is not of this run, when it comes and when
     it goes.
 
-    `root` is where /proc is read. `write` takes the records; what it raises comes out of `look`.
+    `root` is where /proc is read. `write` takes the records; what it raises comes out of `poll`.
     """
 
     def __init__(self, nvml: Any, run_id: str, root: Path, write: Callable[[Body], None]) -> None:
@@ -100,27 +100,27 @@ class GpuUsers:
         self._written = 0
         self._own: _Own | None = None
 
-    def look(self, handles: Mapping[str, Any], pool: Executor) -> None:
+    def poll(self, handles: Mapping[str, Any], pool: Executor) -> None:
         """Look once at these GPUs, by name, side by side.
 
         A GPU that does not answer is passed over: others tell of it.
         """
         now, self._own = clock.boot_s(), None
-        answers = dict(zip(handles, pool.map(self._ask, handles.values()), strict=True))
+        answers = dict(zip(handles, pool.map(self._read_users, handles.values()), strict=True))
         listed = {one.pid for found, _ in answers.values() if found for one in found.listed()}
         for name, (users, used_bytes) in answers.items():
             gpu = self._gpus.setdefault(name, _Gpu(free_s=now))
             if users is None or users.compute_processes is None:
-                self._untold(name, gpu, now)
+                self._report_unknown(name, gpu, now)
                 continue
             gpu.listed_s, gpu.told_unlisted = now, False
             computing = readiness.compute_processes_of(users)
-            present: set[int | None] = set(self._known(name, gpu, computing, now, listed))
+            present: set[int | None] = set(self._classify(name, gpu, computing, now, listed))
             present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
             for pid in [pid for pid in gpu.seen if pid not in present]:
-                self._gone(gpu.seen.pop(pid), now)
+                self._report_ended(gpu.seen.pop(pid), now)
 
-    def _ask(self, handle: Any) -> tuple[Users | None, int | None]:
+    def _read_users(self, handle: Any) -> tuple[Users | None, int | None]:
         """Who uses a GPU, and how many bytes of its memory are in use; None for
         what it does not tell.
         """
@@ -135,7 +135,7 @@ class GpuUsers:
 
     # --- processes that are listed ---
 
-    def _known(
+    def _classify(
         self, name: str, gpu: _Gpu, computing: tuple[GpuProcess, ...], now: float, listed: set[int]
     ) -> Iterator[int | None]:
         """Judge each process that computes; gives those that are to be followed."""
@@ -192,7 +192,7 @@ class GpuUsers:
                 name, last, None, f"one of the processes {numbers} of another namespace", None
             )
 
-    def _kin(self, pid: int) -> Kin:
+    def _kin(self, pid: int) -> UserKind:
         """Whose a process is.
 
         "ending": it has no memory any more, so its environment is gone, too.
@@ -263,8 +263,9 @@ class GpuUsers:
         if used_bytes is None or len(known) < len(held):
             gpu.grown_s = None
         else:
-            # memory that two programs share is listed for both
-            free = max(0, used_bytes - sum(known))
+            free = max(
+                0, used_bytes - sum(known)
+            )  # memory that two programs share is listed for both
             gpu.start_bytes = free if gpu.start_bytes is None else gpu.start_bytes
             grown = free - gpu.start_bytes
             if grown < GROWN_BYTES:
@@ -288,36 +289,36 @@ class GpuUsers:
     ) -> None:
         if seen.told is None:
             seen.told = ForeignProcess(gpu, seen.since_s, pid, command, memory_bytes)
-            self._put(seen.told)
+            self._record(seen.told)
 
-    def _gone(self, seen: _Seen, now: float) -> None:
+    def _report_ended(self, seen: _Seen, now: float) -> None:
         if (one := seen.told) is not None:
-            self._put(
+            self._record(
                 ForeignProcess(
                     one.component, one.since_s, one.pid, one.command, one.memory_bytes, now
                 )
             )
 
-    def _put(self, record: ForeignProcess) -> None:
-        if self._written == MOST:
-            told = (
-                f"other processes came and went on the GPUs more than {MOST // 2} times: "
-                "further "
-                "ones are left out"
+    def _record(self, record: ForeignProcess) -> None:
+        if self._written == MAX_RECORDS:
+            text = (
+                f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} "
+                "times: "
+                "further ones are left out"
             )
-            self._write(Note(told, trouble=True))
-        elif self._written < MOST:
+            self._write(Note(text, trouble=True))
+        elif self._written < MAX_RECORDS:
             self._write(record)
         self._written += 1
 
-    def _untold(self, name: str, gpu: _Gpu, now: float) -> None:
+    def _report_unknown(self, name: str, gpu: _Gpu, now: float) -> None:
         """A GPU whose driver told its processes before and does so no more; one that never did
         is remarked before the run.
         """
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True
-            told = (
+            text = (
                 "the driver no longer tells which processes compute on it, so whether it was "
                 "used alone is not known"
             )
-            self._write(Note(f"{name}: {told}: run again; if it comes back, reboot", trouble=True))
+            self._write(Note(f"{name}: {text}: run again; if it comes back, reboot", trouble=True))

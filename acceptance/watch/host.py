@@ -25,25 +25,25 @@ SEGMENT = "journal-watch.jsonl"
 HOLD_S = 3.0
 
 
-def to_record(found: event.KernelEvent, read_s: float, offset_s: float) -> Event:
+def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event:
     """A kernel event as a record of the journal.
 
     `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock
     that stands still while the machine sleeps (`offset_s` behind ours), and that a paused VM may
     leave behind altogether: a stamp that does not fit the moment of reading is replaced by it.
     """
-    stamp = found.time + offset_s if isinstance(found.time, float) else read_s
+    stamp = event.time + offset_s if isinstance(event.time, float) else read_s
     fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # some looks ago, at most
     return Event(
-        kind=found.kind,
-        severity=found.severity,
-        text=found.text,
-        meaning=found.meaning,
-        action=found.action,
-        code=found.code,
-        component=found.component,
+        kind=event.kind,
+        severity=event.severity,
+        text=event.text,
+        meaning=event.meaning,
+        action=event.action,
+        code=event.code,
+        component=event.component,
         boot_s=stamp if fits else read_s,
-        hardware=found.hardware,
+        hardware=event.hardware,
     )
 
 
@@ -116,15 +116,15 @@ class HostWatch:
         )
         try:
             while not self._over.wait(PERIOD_S):
-                self._look(last=False)
-            self._look(last=True)
+                self._sample(last=False)
+            self._sample(last=True)
             self._thinning.flush(clock.boot_s())
             self._trouble = None
         except (segment.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
             self._trouble = f"the watch over sensors and kernel log stopped: {error}"
 
-    def _look(self, *, last: bool) -> None:
-        self._gpus.look()
+    def _sample(self, *, last: bool) -> None:
+        self._gpus.check_alive()
         self._thinning.put(clock.boot_s(), self._sensors.read())
         if self._log is None:
             return

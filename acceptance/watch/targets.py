@@ -1,4 +1,4 @@
-"""Watched: a GPU that is to be watched, and how it is found before the watch begins."""
+"""A GPU that is to be watched, and how it is found before the watch begins."""
 
 from __future__ import annotations
 

@@ -111,8 +111,9 @@ def mutations(
                 before, after = _shown(node, new)
                 if before != after:
                     times[line, before, after] += 1
-                    # the same change again on the same line, further right
-                    if times[line, before, after] > 1:
+                    if (
+                        times[line, before, after] > 1
+                    ):  # the same change again on the same line, further right
                         after = f"{after} ({times[line, before, after]})"
                     found.append(
                         Mutation(name, number, line, lines[line - 1].strip(), before, after, new)

@@ -61,7 +61,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         ),
         "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
         " | machine/shipped_machines",
-        "direction": "history/worse_side | history/comparison",
+        "direction": "direction | history/comparison",
         "dtype": "dtype | expect/architecture expect/expect_compute expect/sheet_limits",
         "duration": "duration | history/compared_run",
         "finding": "fold",
@@ -101,7 +101,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | suites/together_suite",
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
-        "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_looks",
+        "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_preconditions",
         "steady_state": "steady_state | suites/thermal_suite",
         "time_weight": "time_weight | recorded_burns suites/together_suite",
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
@@ -134,7 +134,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "noise": "noise | comparison clean_pairs",
         "reference": "reference | drift reference_builder",
         "reference_builder": "night_value | reference_builder drift reference",
-        "trend": "trend_report trend | reports/chronicle_terminal",
+        "trend": "trend_report trend | reports/trend_terminal",
     },
     "journal": {
         "packed_samples": "packed_samples",
@@ -165,11 +165,11 @@ _READ: dict[str, dict[str, str]] = {
         "bandwidth_test": "bandwidth_test | log_prefix recordings",
         "cpuburn": "cpuburn",
         "cuda_error": (
-            "cuda_error cuda_trouble | nvbandwidth p2p_bandwidth device_query gpu_burn "
+            "cuda_error cuda_failure | nvbandwidth p2p_bandwidth device_query gpu_burn "
             "bandwidth_test"
         ),
         "device_query": "device_query | log_prefix recordings",
-        "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_trouble",
+        "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
         "load_output": (
             "burn_load_output gpu_load_output load_output | suites/together_suite "
             "suites/burn_fixtures"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import journals
 import pytest
+from cases import each
 from nights import MACHINE, night, write_run
 from test_command_line import Call, assert_one_sentence, call
 
@@ -175,7 +176,10 @@ def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(
     assert "baseline.json" in text.splitlines()[0]
 
 
-def test_nothing_is_pruned_while_a_run_goes(call: Call, out: Path) -> None:
+def test_nothing_is_pruned_while_a_run_goes(
+    call: Call, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     with lock.MachineLock():
         for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
             code, _, err = call("history", *action)
@@ -255,8 +259,8 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     assert call("history", "--rebuild")[0] == 2
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
+@each(
+    "given, told",
     [
         (("--prune",), "--prune needs --keep-days or --keep-gib"),
         (("--keep-days", "3"), "give --prune as well"),

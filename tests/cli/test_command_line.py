@@ -17,6 +17,7 @@ import journals
 import msgspec
 import product_session
 import pytest
+from cases import each
 
 from acceptance import __main__, resources
 from acceptance.__main__ import main
@@ -113,8 +114,8 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
+@each(
+    "arguments, words",
     [
         ([], ["VERB", "`rigproof --help`"]),
         (["acept"], ["'acept'", "accept", "`rigproof --help`"]),
@@ -194,8 +195,8 @@ def test_gpus_that_are_hidden_from_outside(
 HEAD = 'schema = 1\nname = "m"\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@each(
+    "text, words",
     [
         ("schema = 1\n", ["name is missing"]),
         ("schema = 7\n", ["line 1", "newer", "install a newer rigproof"]),
@@ -378,6 +379,7 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "NAME", str(tmp_path / "lock"))
+    monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     start, *more = journals.bodies(journals.plan())[:3]
     assert isinstance(start, RunStarted)
     run = record(
@@ -428,8 +430,8 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
 # --- read ---
 
 
-@pytest.mark.parametrize(
-    ("tool", "file", "code"),
+@each(
+    "tool, file, code",
     [
         ("stress-ng", "stress-ng/cpu_0.15.06.txt", 0),
         ("stress-ng", "stress-ng/cpu_verify_failed_0.18.txt", 1),
@@ -460,10 +462,8 @@ def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
     assert said["reason"]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\n", b"\xff\xfe\x00" * 5000, b"\x7fELF" + bytes(5000), b"hello\n"], ids=range(5)
-)
-@pytest.mark.parametrize("tool", ["stress-ng", "stressapptest"])
+@each("data", [b"", b"\n", b"\xff\xfe\x00" * 5000, b"\x7fELF" + bytes(5000), b"hello\n"])
+@each("tool", ["stress-ng", "stressapptest"])
 def test_read_what_is_no_recording(call: Call, tool: str, data: bytes) -> None:
     Path("file").write_bytes(data)
     code, out, err = call("read", tool, "file")

@@ -59,7 +59,7 @@ def requirements(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("argument", "name"), [("BASE", "base"), ("TOOLS_BASE", "tools-base")])
 def test_the_default_bases_are_the_pinned_ones(argument: str, name: str) -> None:
-    assert f"ARG {argument}={inputs.pinned(PINS, 'image', name)}" in instructions()
+    assert f"ARG {argument}={inputs.pinned_version(PINS, 'image', name)}" in instructions()
 
 
 def test_everything_taken_is_pinned_and_everything_pinned_is_taken() -> None:
@@ -119,8 +119,8 @@ def test_the_requirements_are_those_of_the_harness_and_of_the_pins() -> None:
         wanted = Requirement(text)
         assert wanted.name in locked, cure
         assert wanted.specifier.contains(locked[wanted.name]), cure
-    assert locked["torch"] == inputs.pinned(PINS, "pypi", "torch"), cure
-    assert requirements("requirements-build.txt")["hatchling"] == inputs.pinned(
+    assert locked["torch"] == inputs.pinned_version(PINS, "pypi", "torch"), cure
+    assert requirements("requirements-build.txt")["hatchling"] == inputs.pinned_version(
         PINS, "pypi", "hatchling"
     ), cure
     for text in project["build-system"]["requires"]:
@@ -145,4 +145,4 @@ def test_torch_brings_cuda_12() -> None:
 
 
 def test_a_pin_is_a_line_of_three_words() -> None:
-    assert Pin("sid", "nvbandwidth", inputs.pinned(PINS, "sid", "nvbandwidth")) in PINS
+    assert Pin("sid", "nvbandwidth", inputs.pinned_version(PINS, "sid", "nvbandwidth")) in PINS

@@ -76,7 +76,7 @@ def test_every_pin_and_every_proof_is_told(built: ImageRef) -> None:
         "bandwidthTest",
         "p2pBandwidthLatencyTest",
     } <= set(built.contents.proofs)
-    assert built.contents.python["torch"] == inputs.pinned(pins, "pypi", "torch")
+    assert built.contents.python["torch"] == inputs.pinned_version(pins, "pypi", "torch")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_change_of_the_harness_changes_only_its_layers(
     }
     settings = recipe.proxies(os.environ) | recipe.mirrors(os.environ)
     bridge, mtu = engine.bridge_mtu()
-    facts = network.Facts(
+    facts = network.NetworkFacts(
         engine.local,
         bridge,
         mtu,

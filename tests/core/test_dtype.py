@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import each
 
-from acceptance.core.dtype import DTYPES, FIRST, PEAKS, gemm_names, native_dtypes
+from acceptance.core.dtype import DTYPES, FIRST_CAPABILITY, PEAKS, gemm_names, native_dtypes
 from acceptance.loads.gemm import dtypes
 
 
@@ -41,4 +41,4 @@ def test_every_format_has_a_peak_and_two_measurements() -> None:
 
 def test_the_load_offers_what_is_due() -> None:
     """Programs import nothing of ours, so each has a table of its own."""
-    assert {one.short: one.since for one in dtypes.DTYPES.values()} == FIRST
+    assert {one.short: one.since for one in dtypes.DTYPES.values()} == FIRST_CAPABILITY

@@ -8,7 +8,7 @@ from cases import each
 from journals import DIGEST, NONE_ALLOWED, check, due, entries, plan
 
 from acceptance.core.fold import fold
-from acceptance.core.foreign_process import disturbed
+from acceptance.core.foreign_process import is_disturbed
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -118,8 +118,8 @@ def test_a_rate_that_was_taken_of_that_gpu_meanwhile(owed: object, outcome: str)
 
 
 def test_a_check_before_or_after_the_loads_is_disturbed_by_nobody() -> None:
-    assert not disturbed(msgspec.structs.replace(BURN, session="host-after"), "gpu0")
-    assert disturbed(BURN, "gpu0")
+    assert not is_disturbed(msgspec.structs.replace(BURN, session="host-after"), "gpu0")
+    assert is_disturbed(BURN, "gpu0")
 
 
 def test_who_it_is_in_words() -> None:

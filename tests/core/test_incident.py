@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.fold import fold
-from acceptance.core.incident import SAME_WITHIN_S, findings_of, without_duplicates
+from acceptance.core.incident import SAME_WITHIN_S, event_findings, without_duplicates
 from acceptance.core.record import CheckStarted, Entry, Event, Severity
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
@@ -52,8 +52,11 @@ ONE = ["kernel-log said"]
         (lost("kernel-log"), xid(79, "nvml"), ONE),
         (xid(48, "kernel-log"), lost("nvml"), BOTH),
         (xid(79, "kernel-log"), lost("nvml", component=OTHER), BOTH),
-        # the entry's own time stands in
-        (xid(48, "kernel-log", None), xid(48, "nvml", 101.0), ONE),
+        (
+            xid(48, "kernel-log", None),
+            xid(48, "nvml", 101.0),
+            ONE,
+        ),  # the entry's own time stands in
         (xid(48, "kernel-log", None), xid(48, "nvml", 110.5), BOTH),
     ],
 )
@@ -147,7 +150,7 @@ def test_what_an_event_does_to_the_outcome(
         event = msgspec.structs.replace(
             xid(48, "nvml", component=component), severity=severity, hardware=hardware
         )
-        found = findings_of([event], "c.one")
+        found = event_findings([event], "c.one")
         assert [finding.kind for finding in found] == kinds
         assert [finding.text for finding in found] == [told] * len(kinds)
 
@@ -163,5 +166,5 @@ def test_what_an_event_does_to_the_outcome(
 )
 def test_what_an_event_is_stands_in_its_finding(event: Event, key: str) -> None:
     """By it its causes are found; what it asks for, and the kernel's own line, are its own."""
-    (found,) = findings_of([event], "run")
+    (found,) = event_findings([event], "run")
     assert (found.event, found.action, found.quote) == (key, event.action, event.text)

@@ -70,8 +70,9 @@ def test_any_record_comes_back_and_no_number_is_invented(body: Body) -> None:
     back = there_and_back(entry)
     if isinstance(body, Measured) and body.value is not None and body.value - body.value != 0:
         assert isinstance(back.body, Measured)
-        # JSON has no NaN and no infinity: absent, never another number
-        assert back.body.value is None
+        assert (
+            back.body.value is None
+        )  # JSON has no NaN and no infinity: absent, never another number
     else:
         assert back == entry
 

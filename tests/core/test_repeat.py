@@ -28,11 +28,14 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import CheckResult, Verdict
-from acceptance.history.reference import Bounds, Level, Reference
+from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 # Limit 100, warned of below 110; on the nights before it was 150.
 WAS = Reference(
-    decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0))
+    decides=True,
+    off_fails=3,
+    off_of=14,
+    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
 )
 BEFORE = replace(WAS, before=True)
 

@@ -7,7 +7,7 @@ from journals import entries
 from msgspec.structs import replace
 
 from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note
-from acceptance.core.spans import CheckSpans, load_progress, notes
+from acceptance.core.spans import CheckSpans, load_progress, run_notes
 
 # At 100 s, 101 s ...
 ONE_THEN_TWO = entries(
@@ -58,4 +58,4 @@ def test_notes_are_in_order_with_one_word_of_progress_a_check_and_no_trouble() -
         *ONE_THEN_TWO,
         replace(ONE_THEN_TWO[-1], body=Note("a segment is missing", trouble=True)),
     ]
-    assert notes(found, CheckSpans(found)) == ("all proved", "between", "two began")
+    assert run_notes(found, CheckSpans(found)) == ("all proved", "between", "two began")

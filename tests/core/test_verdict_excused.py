@@ -84,8 +84,9 @@ def test_a_check_that_skips_after_it_has_measured_a_part_needs_its_waiver_for_th
 
     assert changed(skipping, made).verdict == "PASS"
     assert changed(skipping, replace(made, waivers=())).verdict == "UNJUDGED"
-    # a skip of nothing
-    assert changed(skipping, replace(made, checks=(check("a.one", due()),))).verdict == "UNJUDGED"
+    assert (
+        changed(skipping, replace(made, checks=(check("a.one", due()),))).verdict == "UNJUDGED"
+    )  # a skip of nothing
 
 
 def waiving(component: str = "gpu0") -> Waiver:

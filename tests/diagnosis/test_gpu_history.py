@@ -143,8 +143,10 @@ def test_extremes_of_samples_and_of_spans() -> None:
         (raw(5.0, 5.0, 5.0), 0.0),
         (raw(5.0, None, 6.0, 9.0), 4.0),
         ([*raw(5.0), span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 8.0)], 3.0),
-        # what grew within the first counts
-        ([span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 7.0)], 2.0),
+        (
+            [span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 7.0)],
+            2.0,
+        ),  # what grew within the first counts
     ],
 )
 def test_growth(points: list[HistoryPoint], grown: float) -> None:
@@ -267,8 +269,10 @@ def plain(samples: Iterable[tuple[float, dict[str, float]]]) -> GpuHistory:
         ([(10, 0.0, 1), (10, 1.0, 4), (10, 0.0, 1)], 4.0),  # down only when idle
         ([(10, 0.0, 1), (2, 1.0, 1), (10, 1.0, 4)], 4.0),  # still down in the first two seconds
         ([(10, 0.0, 1), (2.4, 1.0, 1), (10, 1.0, 4)], 1.0),
-        # use is told late: the last second may be idle already
-        ([(10, 1.0, 4), (1, 1.0, 1), (10, 0.0, 1)], 4.0),
+        (
+            [(10, 1.0, 4), (1, 1.0, 1), (10, 0.0, 1)],
+            4.0,
+        ),  # use is told late: the last second may be idle already
         ([(10, 1.0, 4), (1.4, 1.0, 1), (10, 0.0, 1)], 1.0),
         ([(10, 1.0, 4), (0.2, 1.0, 3), (10, 1.0, 4)], 3.0),  # a moment in the middle counts
         ([(5, 1.0, 4), (0.2, 0.5, 1), (5, 1.0, 4)], 4.0),
@@ -286,10 +290,12 @@ def test_under_load(stretches: list[tuple[float, float, float]], least: float) -
         loaded((10, 0.89, 4)),
         loaded((2.8, 1.0, 4), (10, 0.0, 4)),
         loaded((2, 1.0, 4), (0.2, 0.0, 4), (2, 1.0, 4), (0.2, 0.0, 4)),
-        # use is not told
-        [(moment, {"x": values["x"]}) for moment, values in loaded((10, 1.0, 4))],
-        # nothing between them
-        [(100.0 + 6.0 * number, {"utilisation": 1.0, "x": 4.0}) for number in range(9)],
+        [
+            (moment, {"x": values["x"]}) for moment, values in loaded((10, 1.0, 4))
+        ],  # use is not told
+        [
+            (100.0 + 6.0 * number, {"utilisation": 1.0, "x": 4.0}) for number in range(9)
+        ],  # nothing between them
     ],
 )
 def test_a_gpu_that_never_was_in_full_use(samples: list[tuple[float, dict[str, float]]]) -> None:
@@ -351,8 +357,10 @@ def test_under_load_of_spans() -> None:
         ([*raw(*[1.0] * 6), *raw(*[1.0] * 6, begin=112.0), *raw(1.0, begin=120.0)], 7.0),
         (raw(1.0, 1.0, begin=90.0, step=40.0), 20.0),  # samples before and after, none within
         ([span(110.0, 1.0, 1.0, 1.0), span(120.2, 1.0, 1.0, 1.0)], 0.2),
-        # over both ends
-        ([span(105.0, 1.0, 1.0, 1.0), span(115.2, 1.0, 1.0, 1.0), span(125.4, 1.0, 1.0, 1.0)], 0.2),
+        (
+            [span(105.0, 1.0, 1.0, 1.0), span(115.2, 1.0, 1.0, 1.0), span(125.4, 1.0, 1.0, 1.0)],
+            0.2,
+        ),  # over both ends
         ([span(110.0, 1.0, 1.0, 1.0)], 10.0),
         ([span(130.0, 1.0, 1.0, 1.0, span_s=10.0)], 20.0),
         ([span(130.0, 1.0, 1.0, 1.0, span_s=40.0)], 0.0),

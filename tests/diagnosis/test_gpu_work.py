@@ -169,8 +169,8 @@ def test_recorded_runs_with_telemetry_are_there() -> None:
 
 
 def test_what_a_card_tells_of_itself_narrows_its_ranges() -> None:
-    assert sensor_range.of_card() == sensor_range.RANGES
-    own = sensor_range.of_card((450.0, None), 3105.0, 10501.0)
+    assert sensor_range.card_ranges() == sensor_range.RANGES
+    own = sensor_range.card_ranges((450.0, None), 3105.0, 10501.0)
     assert own["power_w"] == (0.1, 900.0)
     assert own["sm_clock_mhz"] == (1.0, pytest.approx(3260.25))
     assert sensor_range.outside(own, "memory_clock_mhz", 12000.0)

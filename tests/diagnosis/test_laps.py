@@ -118,7 +118,7 @@ def test_three_samples_from_a_second_on_make_a_turn() -> None:
 
 
 def test_two_degrees_are_rest_and_no_more() -> None:
-    found = at_seconds("temperature_c", {"f64": 62.0}, {"f64": 60.0}, {"f64": 62.0}).settled()
+    found = at_seconds("temperature_c", {"f64": 62.0}, {"f64": 60.0}, {"f64": 62.0}).settle_time()
     assert (found.seconds, found.note) == (4.0, "62 degC in the last lap")
 
 
@@ -164,7 +164,7 @@ def test_it_has_settled_with_its_first_turn_and_keeps_its_clock(
         temperature_c=of_format(dict(zip(SEVEN, hot, strict=True))),
         sm_clock_mhz=of_format(dict(zip(SEVEN, fast, strict=True))),
     )
-    assert found.settled().seconds == pytest.approx(turn_s)
+    assert found.settle_time().seconds == pytest.approx(turn_s)
     assert found.clock_kept()[0] == pytest.approx(1.0)
 
 
@@ -178,8 +178,8 @@ def test_what_is_said_of_it(whole_s: float) -> None:
         temperature_margin_c=of_format(margin),
         sm_clock_mhz=of_format(MHZ),
     )
-    assert found.settled().seconds == pytest.approx(29.0)
-    assert found.settled().note == "65 degC in the last lap, 22 degC below its limit"
+    assert found.settle_time().seconds == pytest.approx(29.0)
+    assert found.settle_time().note == "65 degC in the last lap, 22 degC below its limit"
     kept, words = found.clock_kept()
     assert kept == pytest.approx(1.0)
     assert words.endswith(" MHz in the last")
@@ -199,7 +199,7 @@ def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(
         due, temperature_c=lambda turn, after: DEG_C[turn.format] - rise * math.exp(-after / tau)
     )
     at_rest_s = tau * math.log(rise / 2.0)
-    found = warming.settled()
+    found = warming.settle_time()
     assert found.seconds == pytest.approx(max(turn_s, at_rest_s), abs=turn_s + 0.2)
     assert found.note == "65 degC in the last lap"
 
@@ -212,8 +212,8 @@ def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
     found = burned(
         due, temperature_c=lambda turn, after: DEG_C[turn.format] - 30.0 * math.exp(-after / 15.0)
     )
-    assert found.settled().seconds == pytest.approx(15.0 * math.log(15.0), abs=17.3)
-    assert found.settled().note == "65 degC in the last lap"
+    assert found.settle_time().seconds == pytest.approx(15.0 * math.log(15.0), abs=17.3)
+    assert found.settle_time().note == "65 degC in the last lap"
 
 
 @each("by, moving", [(1.0, "still warming"), (-1.0, "still cooling")])
@@ -222,14 +222,14 @@ def test_one_that_goes_on_takes_the_whole_burn(laps: int, by: float, moving: str
     due = course(SEVEN, laps, 10.0)
     found = burned(
         due, temperature_c=lambda turn, after: DEG_C[turn.format] + by * after / 20.0
-    ).settled()
+    ).settle_time()
     assert found.seconds == pytest.approx(due[-1].to_s - due[0].from_s)
     assert found.note.startswith(f"{moving}: ")
 
 
 def test_less_than_two_degrees_a_lap_is_rest() -> None:
     due = course(("f64", "f32"), 3, 10.0)
-    found = burned(due, temperature_c=lambda _, after: 60.0 + after / 11.0).settled()
+    found = burned(due, temperature_c=lambda _, after: 60.0 + after / 11.0).settle_time()
     assert found.seconds == pytest.approx(due[1].to_s - BEGIN), (
         "two laps before the end it was more than 2 degC cooler"
     )
@@ -238,7 +238,7 @@ def test_less_than_two_degrees_a_lap_is_rest() -> None:
 
 def test_a_jump_in_the_middle_counts_until_its_turn_is_over() -> None:
     due = course(("f64", "f32"), 4, 10.0)
-    found = burned(due, temperature_c=lambda turn, _: 60.0 + 5.0 * (turn == due[3])).settled()
+    found = burned(due, temperature_c=lambda turn, _: 60.0 + 5.0 * (turn == due[3])).settle_time()
     assert found.seconds == pytest.approx(due[3].to_s - BEGIN)
 
 
@@ -338,7 +338,7 @@ def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(
     kept, words = found.clock_kept()
     assert kept == pytest.approx(0.7, abs=0.05)
     assert words.startswith(f"{ALL}: ")
-    assert found.settled().seconds == pytest.approx(due[6].to_s - BEGIN)
+    assert found.settle_time().seconds == pytest.approx(due[6].to_s - BEGIN)
 
 
 def test_what_cannot_be_told() -> None:
@@ -348,9 +348,9 @@ def test_what_cannot_be_told() -> None:
     ):
         burned(due, step=5.0, sm_clock_mhz=of_format(MHZ)).clock_kept()
     with pytest.raises(ValueError, match="temperature_c of gpu0 was sampled too seldom"):
-        burned(due, whole_s=0.0, temperature_c=of_format(DEG_C)).settled()
+        burned(due, whole_s=0.0, temperature_c=of_format(DEG_C)).settle_time()
     with pytest.raises(ValueError, match="temperature_c of gpu0 was never sampled"):
-        burned(due).settled()
+        burned(due).settle_time()
     with pytest.raises(ValueError, match="temperature_c of gpu0 was never sampled"):
         burned(due).final_temperature()
     with pytest.raises(ValueError, match="the clock of gpu0 was told as 0 MHz under load"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.diagnosis.miscompare import Element
-from acceptance.diagnosis.signature import bits_text, extent, power_of_two, swapped
+from acceptance.diagnosis.miscompare import WrongElement
+from acceptance.diagnosis.signature import bits_text, extent, power_of_two, swapped_addresses
 
 
 def test_powers_of_two() -> None:
@@ -34,18 +34,20 @@ def test_an_extent_is_one_number_where_all_are_equal() -> None:
     assert extent([86.0, 83.0, 85.0], "degC") == "83 .. 86 degC"
 
 
-def held(*words: tuple[int, int, int]) -> list[Element]:
+def held(*words: tuple[int, int, int]) -> list[WrongElement]:
     """Words of (address, expected, got)."""
-    return [Element(address, (), expected, got, expected ^ got) for address, expected, got in words]
+    return [
+        WrongElement(address, (), expected, got, expected ^ got) for address, expected, got in words
+    ]
 
 
 def test_two_words_in_each_others_place_lie_on_an_address_line() -> None:
-    assert swapped(held((0, 10, 11), (8, 11, 10))) == (0, 8)
+    assert swapped_addresses(held((0, 10, 11), (8, 11, 10))) == (0, 8)
 
 
 def test_the_line_that_most_words_differ_in_is_told_of() -> None:
     """One word beside them holds another's by chance, further away."""
-    assert swapped(held((512, 14, 10), (0, 10, 11), (8, 11, 10))) == (0, 8)
+    assert swapped_addresses(held((512, 14, 10), (0, 10, 11), (8, 11, 10))) == (0, 8)
 
 
 @each(
@@ -56,10 +58,11 @@ def test_the_line_that_most_words_differ_in_is_told_of() -> None:
         held((0, 10, 11), (8, 11, 99)),  # one alone is chance
         held((0, 10, 11), (24, 11, 10)),  # two address bits
         held((0, 10, 10), (8, 11, 11)),  # each is where it belongs
-        # words that were not all to be different prove nothing
-        held((0, 10, 11), (8, 11, 10), (64, 10, 11)),
+        held(
+            (0, 10, 11), (8, 11, 10), (64, 10, 11)
+        ),  # words that were not all to be different prove nothing
     ],
     told=["none", "strangers", "one", "two lines", "right", "alike"],
 )
-def test_what_proves_no_address_line(words: list[Element]) -> None:
-    assert swapped(words) is None
+def test_what_proves_no_address_line(words: list[WrongElement]) -> None:
+    assert swapped_addresses(words) is None

@@ -81,7 +81,7 @@ def test_the_burn_is_the_time_of_full_use() -> None:
     found = BurnTelemetry.within(history, BEGIN - 25.0, BEGIN + 115.0)
     assert (found.begin_s, found.end_s) == (BEGIN, BEGIN + 100.0)
     assert found.seconds == pytest.approx(100.0)
-    assert found.short is None
+    assert found.short_note is None
     cut = BurnTelemetry.within(history, BEGIN + 20.0, BEGIN + 50.0)
     assert (cut.begin_s, cut.end_s) == (BEGIN + 20.0, BEGIN + 50.0)
 
@@ -94,21 +94,21 @@ def test_one_moment_of_full_use_is_a_burn_of_its_own() -> None:
     )
     found = BurnTelemetry.within(GpuHistory("gpu0", points), 5.0, 15.0)
     assert (found.begin_s, found.end_s) == (11.0, 11.0)
-    assert (found.settled().seconds, found.settled().note) == (0.0, "70 degC at the end")
+    assert (found.settle_time().seconds, found.settle_time().note) == (0.0, "70 degC at the end")
     assert found.rows() == ((0.0, 70.2, "not told", "not told", "not told"),)
 
 
 def test_what_was_before_and_after_is_not_of_the_burn() -> None:
     found = burn(
         100.0, temperature_c=lambda after: 80.0 if 0.0 <= after <= 100.0 else 50.0
-    ).settled()
+    ).settle_time()
     assert (found.seconds, found.note) == (0.0, "80 degC at the end")
 
 
 def test_a_short_burn_says_so() -> None:
-    assert burn(20.0).short == "only 20 s under load, which tells little of heat"
-    assert burn(29.8).short == "only 30 s under load, which tells little of heat"
-    assert burn(30.0).short is None
+    assert burn(20.0).short_note == "only 20 s under load, which tells little of heat"
+    assert burn(29.8).short_note == "only 30 s under load, which tells little of heat"
+    assert burn(30.0).short_note is None
 
 
 def test_a_gpu_that_never_burned() -> None:
@@ -125,14 +125,14 @@ def test_a_gpu_that_never_burned() -> None:
 def test_when_the_temperature_comes_to_rest(whole_s: float) -> None:
     found = burn(
         400.0, whole_s=whole_s, temperature_c=rising(80.0, 30.0), temperature_margin_c=constant(7.0)
-    ).settled()
+    ).settle_time()
     within_s = 30.0 * math.log(40.0 / 2.5)  # until it rounds to 78
     assert found.seconds == pytest.approx(within_s, abs=0.5 if whole_s > 400 else 11.0)
     assert found.note == "80 degC at the end, 7 degC below its limit"
 
 
 def test_one_that_was_warm_rests_from_the_beginning() -> None:
-    found = burn(240.0, temperature_c=constant(71.0)).settled()
+    found = burn(240.0, temperature_c=constant(71.0)).settle_time()
     assert (found.seconds, found.note) == (0.0, "71 degC at the end")
 
 
@@ -146,7 +146,7 @@ def test_one_that_was_warm_rests_from_the_beginning() -> None:
     told=["warming", "cooling", "swinging"],
 )
 def test_one_that_never_rests_takes_the_whole_burn(temperature: Reading, told: str) -> None:
-    found = burn(240.0, temperature_c=temperature).settled()
+    found = burn(240.0, temperature_c=temperature).settle_time()
     assert found.seconds == pytest.approx(240.0)
     assert found.note.startswith(told)
 
@@ -184,31 +184,31 @@ def test_a_degree_up_or_down_is_no_way_that_it_goes(before: float, told: str) ->
         (381, 389, 75),
         (392, 400, 69),
     )
-    assert found.settled().note.startswith(told)
+    assert found.settle_time().note.startswith(told)
 
 
 def test_the_end_is_the_last_tenth_and_ten_seconds_at_least() -> None:
-    late = burn(60.0, temperature_c=lambda after: 60.0 if after < 45.0 else 80.0).settled()
+    late = burn(60.0, temperature_c=lambda after: 60.0 if after < 45.0 else 80.0).settle_time()
     assert late.seconds == pytest.approx(45.0, abs=0.3)
     assert late.note == "80 degC at the end"
     jump = burn(
         400.0, temperature_c=lambda after: 80.0 if 362.9 < after < 363.1 else 70.0
-    ).settled()
+    ).settle_time()
     assert jump.seconds == 400.0
-    edge = burn(100.0, temperature_c=lambda after: 60.0 if after <= 90.0 else 70.0).settled()
+    edge = burn(100.0, temperature_c=lambda after: 60.0 if after <= 90.0 else 70.0).settle_time()
     assert (edge.seconds, edge.note) == (90.0, "70 degC at the end")
 
 
 def test_a_burn_shorter_than_its_end_can_rest_or_not() -> None:
-    assert burn(8.0, temperature_c=constant(60.0)).settled().seconds == 0.0
-    found = burn(8.0, temperature_c=lambda after: 40.0 + 3 * after).settled()
+    assert burn(8.0, temperature_c=constant(60.0)).settle_time().seconds == 0.0
+    found = burn(8.0, temperature_c=lambda after: 40.0 + 3 * after).settle_time()
     assert found.note.startswith("still warming")
 
 
 def test_one_that_was_sampled_only_at_its_end_has_no_before() -> None:
     found = burn(
         8.0, temperature_c=lambda after: None if after < 0.1 else 40.0 + 3 * after
-    ).settled()
+    ).settle_time()
     assert found.note.startswith("still warming")
 
 
@@ -216,7 +216,7 @@ def test_an_extreme_within_a_span_is_no_rest() -> None:
     """After the first hour a sample stands for ten seconds: a peak in it is not averaged away."""
     found = burn(
         400.0, whole_s=0.0, temperature_c=lambda after: 90.0 if 200.0 <= after <= 200.4 else 70.0
-    ).settled()
+    ).settle_time()
     assert 200.0 <= found.seconds <= 211.0
 
 

@@ -7,7 +7,12 @@ from __future__ import annotations
 import pytest
 
 from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
-from acceptance.diagnosis.time_weight import mean, median, weighted_values, with_durations
+from acceptance.diagnosis.time_weight import (
+    weighted_mean,
+    weighted_median,
+    weighted_values,
+    with_durations,
+)
 
 # Three samples, silence, a span of 10 s that ends at 130, and one more.
 POINTS = (
@@ -50,9 +55,9 @@ def test_what_was_not_sampled() -> None:
 
 
 def test_means_and_medians_are_by_time() -> None:
-    assert mean([(1.0, 3.0), (5.0, 1.0)]) == 2.0
-    assert median([(5.0, 1.0), (1.0, 3.0)]) == 1.0
-    assert median([(5.0, 3.0), (1.0, 1.0), (9.0, 1.0)]) == 5.0
-    assert median([(7.0, 0.001)]) == 7.0
-    assert median([(1.0, 2.0), (5.0, 2.0)]) == 1.0, "below 5 for half of the time"
-    assert median([(1.0, 1.4), (5.0, 2.0)]) == 5.0, "above 1 for more than half of it"
+    assert weighted_mean([(1.0, 3.0), (5.0, 1.0)]) == 2.0
+    assert weighted_median([(5.0, 1.0), (1.0, 3.0)]) == 1.0
+    assert weighted_median([(5.0, 3.0), (1.0, 1.0), (9.0, 1.0)]) == 5.0
+    assert weighted_median([(7.0, 0.001)]) == 7.0
+    assert weighted_median([(1.0, 2.0), (5.0, 2.0)]) == 1.0, "below 5 for half of the time"
+    assert weighted_median([(1.0, 1.4), (5.0, 2.0)]) == 5.0, "above 1 for more than half of it"

@@ -80,8 +80,11 @@ def test_the_same_bit_of_the_same_word_is_a_cell(facts: list[Fact], told: str) -
     [
         [stuck(1), stuck(2), *ELSEWHERE],  # two of five
         [stuck(1), stuck(2), *MORE_THAN_LISTED],  # of most words nobody knows where they are
-        # the one pass that shows it alone is not half of them
-        [stuck(1), stuck(2, (8, 0, 1)), stuck(3, (16, 0, 2))],
+        [
+            stuck(1),
+            stuck(2, (8, 0, 1)),
+            stuck(3, (16, 0, 2)),
+        ],  # the one pass that shows it alone is not half of them
     ],
     told=["two of five", "not listed", "with others"],
 )

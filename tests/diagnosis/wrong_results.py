@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.mismatch import SEEN, WrongElement, described
+from acceptance.loads.mismatch import SEEN, WrongElement, describe_elements
 
 SIDE = 8192
 Fact = dict[str, Any]
@@ -42,7 +42,7 @@ def ring(
         "of": SIDE * SIDE,
         "nan": nan,
         "infinite": infinite,
-        **described(first, wrong[-1][0], columns=SIDE, width=width, base=base),
+        **describe_elements(first, wrong[-1][0], columns=SIDE, width=width, base=base),
     }
 
 
@@ -146,4 +146,4 @@ def vram(
 
 def described_keys() -> frozenset[str]:
     """What a product tells of its wrong elements."""
-    return frozenset(described([WrongElement(0, 1, 2)], 0, columns=1, width=1, base=0))
+    return frozenset(describe_elements([WrongElement(0, 1, 2)], 0, columns=1, width=1, base=0))

@@ -106,8 +106,9 @@ class Rig:
             wait_for(machine_is_free, 100.0)
 
         def child() -> None:
-            # a background job of a shell has it ignored
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(
+                signal.SIGINT, signal.default_int_handler
+            )  # a background job of a shell has it ignored
             if prepare:
                 prepare()
 

@@ -52,8 +52,9 @@ def test_it_gives_the_published_peaks_of_the_sheets(one: Sheet) -> None:
             ),
             None,
         )
-        # its tensor rates are published as half
-        if key is None or (one.name == "L40" and dtype != "f32"):
+        if key is None or (
+            one.name == "L40" and dtype != "f32"
+        ):  # its tensor rates are published as half
             continue
         assert getattr(one.peak, key) == pytest.approx(peak(one, dtype, one.boost_mhz), rel=0.15), (
             dtype

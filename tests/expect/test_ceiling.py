@@ -216,14 +216,29 @@ def test_what_sound_cards_reach_is_plausible(name: str, what: str, value: float)
         ("GeForce RTX 3090 Ti", 2100, "gpu_burn_float", 31.3, 91.0),
         ("GeForce RTX 3090 Ti", 2100, "gpu_burn_tensor", 55.35, 160.0),
         ("GeForce RTX 4090", 3105, "gpu_burn_tensor", 146.5, 300.0),
-        # narrow accumulation doubles its published rate
-        ("GeForce RTX 4090", 3105, "gemm_f8", 320.0, 1000.0),
+        (
+            "GeForce RTX 4090",
+            3105,
+            "gemm_f8",
+            320.0,
+            1000.0,
+        ),  # narrow accumulation doubles its published rate
         ("H200 SXM 141GB", 1980, "gpu_burn_double", 54.4, 134.0),
         ("H200 SXM 141GB", 1980, "copy_local", 2093.0, 4299.0),
-        # capped: what its cores could do counts for nothing
-        ("H20 96GB", 1980, "gemm_f16", 142.0, 300.0),
-        # DCGM's own figure, above the published bandwidth
-        ("A10", 1695, "copy_own_d2d", 640.7, 700.0),
+        (
+            "H20 96GB",
+            1980,
+            "gemm_f16",
+            142.0,
+            300.0,
+        ),  # capped: what its cores could do counts for nothing
+        (
+            "A10",
+            1695,
+            "copy_own_d2d",
+            640.7,
+            700.0,
+        ),  # DCGM's own figure, above the published bandwidth
     ],
 )
 def test_the_same_card_with_figures_that_are_too_good(

@@ -84,8 +84,9 @@ def planned(source: str) -> Plan:
         only=(),
         digest="d",
     )
-    # its components are made up; and no waiver may stand in the way here
-    return replace(made, gaps=(), waivers=())
+    return replace(
+        made, gaps=(), waivers=()
+    )  # its components are made up; and no waiver may stand in the way here
 
 
 def subject(source: str, entry: Override) -> tuple[PlannedCheck, Due]:

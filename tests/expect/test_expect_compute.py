@@ -14,7 +14,7 @@ from acceptance import resources
 from acceptance.core.dtype import DTYPES, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.expect import architecture, sheet
-from acceptance.expect.compute import ComputeFacts, compute_limits, of_burn
+from acceptance.expect.compute import ComputeFacts, burn_overrides, compute_limits
 from acceptance.expect.limit_book import LimitBook, Override
 
 FOLDER = resources.locate("models")
@@ -146,7 +146,7 @@ def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(
 
 
 def test_a_remark_below_the_floor_of_products_is_one_of_the_burn_too() -> None:
-    (burn,) = of_burn(
+    (burn,) = burn_overrides(
         Override(
             "gemm_bf16",
             "o",
@@ -166,9 +166,9 @@ def test_a_remark_below_the_floor_of_products_is_one_of_the_burn_too() -> None:
 
 def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> None:
     floor = Limit("TFLOP/s", "b", low=10.0)
-    assert list(of_burn(Override("gemm_bf16_short", "o", floor))) == []
-    assert list(of_burn(Override("gemm_bf16_ratio", "o", floor))) == []
-    assert list(of_burn(Override("gemm_bf16", "o", Limit("TFLOP/s", "b", high=10.0)))) == []
+    assert list(burn_overrides(Override("gemm_bf16_short", "o", floor))) == []
+    assert list(burn_overrides(Override("gemm_bf16_ratio", "o", floor))) == []
+    assert list(burn_overrides(Override("gemm_bf16", "o", Limit("TFLOP/s", "b", high=10.0)))) == []
 
 
 @each(

@@ -170,8 +170,9 @@ def test_box_e_shows_no_slot() -> None:
     assert "a VM withholds it" in held(found, "gpu_link_width").basis
     assert held(found, "gpu_sm_count").grade(132) == "pass"
     assert held(found, "gpu_memory_total").grade(143771 / 1024) == "pass"
-    # the driver lists none there, so there is nothing to judge
-    assert found.find("nvlink_active", "gpu0") is None
+    assert (
+        found.find("nvlink_active", "gpu0") is None
+    )  # the driver lists none there, so there is nothing to judge
     assert found.find("nvlink_speed", "gpu0") is None
 
 
@@ -449,8 +450,10 @@ def test_pairs_over_pci_express() -> None:
 def test_two_models_are_not_known_to_reach_each_other_but_a_no_is_a_no() -> None:
     workstation = seen("RTX PRO 6000 Blackwell Workstation", 0)
     found = book([workstation, seen("GeForce RTX 5090", 1)], pairs(2, 0, "ok"))
-    # a patched driver grants it: the machine file has to say so
-    for way in ("gpu0->gpu1", "gpu1->gpu0"):
+    for way in (
+        "gpu0->gpu1",
+        "gpu1->gpu0",
+    ):  # a patched driver grants it: the machine file has to say so
         assert held(found, "p2p_supported", way).high == 0
     assert "two models" in unheld(
         book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok")), "p2p_supported", "gpu0->gpu1"

@@ -15,7 +15,7 @@ from acceptance.expect.limit_book import (
     at_least,
     exactly,
     memory_floor,
-    none_of,
+    must_be_zero,
 )
 
 LIMIT = Limit("W", "b", low=1.0)
@@ -98,7 +98,7 @@ def test_the_shipped_sheet_is_read() -> None:
 def test_the_short_ways_to_a_limit() -> None:
     assert exactly(8, "count", "b") == Limit("count", "b", low=8, high=8)
     assert at_least(8, "W", "b") == Limit("W", "b", low=8)
-    assert none_of("b") == Limit("count", "b", high=0.0)
+    assert must_be_zero("b") == Limit("count", "b", high=0.0)
 
 
 def test_the_memory_floor_follows_the_slowest_module_and_shows_its_sum() -> None:

@@ -22,7 +22,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import Bounds, Level, Reference
+from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 WATT = Limit("W", "a basis", high=100.0)
 COUNT = Limit("count", "a basis", high=0.0)
@@ -235,8 +235,9 @@ def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
         checks, components={**classes, "gpu": ("gpu1",)}, loads_s=loads_s, narrowed=True
     )
     assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", ("gpu1",))
-    # a load, and no full use
-    short = collected("g.seen", Measures("power", "W", "gpu"), load="burn")
+    short = collected(
+        "g.seen", Measures("power", "W", "gpu"), load="burn"
+    )  # a load, and no full use
     assert len(build([*BOTH, short], components=classes, loads_s=loads_s).gaps) == 2
 
 
@@ -281,7 +282,7 @@ def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
 
 
 def test_a_session_is_told_nothing_of_what_was_before() -> None:
-    past = Reference(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    past = Reference(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
     made = replace(journals.plan(journals.check("a.one", replace(owed, past=past))), birth=birth)

@@ -55,8 +55,9 @@ def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
         share, _, told = row.basis.partition(" x ")
         assert peak is not None, where
         assert told.startswith(f"{peak:g} "), where
-        # rounded down to three digits
-        assert row.low <= float(share) * peak <= row.low * 1.011, where
+        assert row.low <= float(share) * peak <= row.low * 1.011, (
+            where
+        )  # rounded down to three digits
         assert "; " in told, where
 
 

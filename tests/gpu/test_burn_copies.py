@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 
 from acceptance.loads.burn import copies as burn_copies
-from acceptance.loads.burn.copies import FIRST, LISTED, PIECE, PLACES, Copies, KernelPattern, ToPeer
+from acceptance.loads.burn.copies import (
+    FIRST,
+    LISTED,
+    PIECE,
+    PLACES,
+    Copies,
+    KernelPattern,
+    PeerPath,
+)
 from acceptance.loads.copy import device_pattern
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
@@ -136,7 +144,7 @@ def test_every_copy_that_a_peer_never_got_is_counted(
     # A window that leads elsewhere: the copy is made into another buffer, from which it reads back
     # whole.
     elsewhere: dict[int, tuple[Any, Any]] = {}
-    carry = ToPeer._carry
+    carry = PeerPath._carry
 
     def lost(path: Any) -> None:
         import torch
@@ -150,7 +158,7 @@ def test_every_copy_that_a_peer_never_got_is_counted(
         finally:
             path._arrived = landing
 
-    monkeypatch.setattr(ToPeer, "_carry", lost)
+    monkeypatch.setattr(PeerPath, "_carry", lost)
     found = readings(output := copied(peers, turns=LISTED + 2))
     assert found["burn_copy_miscompares"] == 0
     for peer in peers:

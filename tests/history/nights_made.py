@@ -59,7 +59,7 @@ def past(
         born,
         rule=of or rule(),
         today=today,
-        born_day=None if born is None else day,
+        baseline_day=None if born is None else day,
         rebased=rebased,
     )
     assert made is not None

@@ -22,7 +22,13 @@ from acceptance.core.record import Entry, Measured, Observed, Skipped
 from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
-from acceptance.history.baseline import BrokenSeal, Certificate, Former, NewerFormat, RunRejected
+from acceptance.history.baseline import (
+    BrokenSeal,
+    Certificate,
+    FormerBaseline,
+    NewerFormat,
+    RunRejected,
+)
 from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.reference_builder import NightValue, build_reference
 
@@ -51,7 +57,7 @@ def entries(
 
 
 def made(
-    run: list[Entry] | None = None, replaces: Former | None = None, *, anew: bool = False
+    run: list[Entry] | None = None, replaces: FormerBaseline | None = None, *, anew: bool = False
 ) -> Certificate:
     return baseline.make(
         run or entries(),
@@ -67,7 +73,8 @@ def made(
 
 def test_what_it_holds() -> None:
     found = made(
-        entries(values={("copy_h2d", "gpu0"): 120.0}), Former("run-0", "2025-01-01", "f" * 64)
+        entries(values={("copy_h2d", "gpu0"): 120.0}),
+        FormerBaseline("run-0", "2025-01-01", "f" * 64),
     )
     assert (found.machine_id, found.folder, found.accepted_utc, found.rigproof) == (
         "machine-1",
@@ -85,7 +92,7 @@ def test_what_it_holds() -> None:
         births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}}
     )
     assert (found.provenance, found.era) == ({"host": "box"}, ERA)
-    assert found.replaces == Former("run-0", "2025-01-01", "f" * 64)
+    assert found.replaces == FormerBaseline("run-0", "2025-01-01", "f" * 64)
     figure = found.figure("link.copy", "copy_h2d", "gpu0")
     assert figure is not None
     assert (figure.unit, figure.value, figure.serial, figure.among) == ("GB/s", 120.0, None, None)
@@ -241,7 +248,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     looks = [NightValue(day=20_000.0 + night, value=150.0) for night in range(30)]
     rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
     assert rule is not None
-    past = build_reference(looks, None, rule=rule, today=20_030.0, born_day=None, rebased=False)
+    past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
     due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
     birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
     plan = msgspec.structs.replace(
@@ -279,7 +286,7 @@ def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
 
 
 def test_sealed_and_opened() -> None:
-    found = made(replaces=Former("run-0", "2025-01-01", "f" * 64))
+    found = made(replaces=FormerBaseline("run-0", "2025-01-01", "f" * 64))
     file = baseline.encode_certificate(found)
     again, sha256 = baseline.decode_certificate(file)
     assert again == found

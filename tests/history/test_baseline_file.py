@@ -5,11 +5,10 @@ never lost, never believed when changed.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import births
@@ -21,7 +20,7 @@ from thoroughness import ALL
 
 from acceptance.core.record import Body, Observed, RunStarted
 from acceptance.history import baseline_file, location, lock, noise
-from acceptance.history.baseline_file import Accepted
+from acceptance.history.baseline_file import AcceptResult
 from acceptance.history.errors import BaselineRefused, BaselineUnsound
 from acceptance.journal import reader
 
@@ -39,7 +38,7 @@ def run(out: Path, name: str, value: float = 120.0, machine: str = MACHINE) -> P
     return out / name
 
 
-def accept(folder: Path, *, replace: bool = False) -> Accepted:
+def accept(folder: Path, *, replace: bool = False) -> AcceptResult:
     out = folder.parent
     return baseline_file.accept(
         folder, out, NOISE, replace=replace, root=machine_root(out / "root")
@@ -51,12 +50,12 @@ def test_a_run_is_made_the_baseline(tmp_path: Path) -> None:
     done = accept(run(tmp_path, "one"))
     assert (done.former, done.already) == (None, False)
     assert done.baseline.path == location.folder(tmp_path, MACHINE) / "baseline.json"
-    found = baseline_file.needed(tmp_path, MACHINE)
+    found = baseline_file.require(tmp_path, MACHINE)
     assert found == done.baseline
     assert (found.certificate.birth.run_id, found.certificate.folder) == ("one", "one")
     assert found.certificate.replaces is None
     assert dict(found.certificate.era) == {"driver": "580.1", "profile": "smoke"}
-    assert baseline_file.former(tmp_path, MACHINE) == ()
+    assert baseline_file.former_baselines(tmp_path, MACHINE) == ()
 
 
 def test_the_folders_own_name_is_kept_not_that_of_a_link(tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_the_same_run_again_changes_nothing(tmp_path: Path) -> None:
         again = accept(tmp_path / "one", replace=replace)
         assert (again.already, again.baseline) == (True, first.baseline)
     assert first.baseline.path.read_bytes() == content
-    assert baseline_file.former(tmp_path, MACHINE) == ()
+    assert baseline_file.former_baselines(tmp_path, MACHINE) == ()
 
 
 def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     done = accept(tmp_path / "two", replace=True)
     assert done.former == first.baseline.path.parent / "baselines" / "one.json"
     assert done.former.read_bytes() == content
-    found = baseline_file.needed(tmp_path, MACHINE).certificate
+    found = baseline_file.require(tmp_path, MACHINE).certificate
     assert found.birth.run_id == "two"
     assert found.replaces is not None
     assert (found.replaces.run_id, found.replaces.sha256) == ("one", first.baseline.sha256)
@@ -97,12 +96,15 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
 def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         accept(run(tmp_path, name), replace=True)
-    # once more: its first certificate is kept as well as this one
-    accept(tmp_path / "one", replace=True)
+    accept(
+        tmp_path / "one", replace=True
+    )  # once more: its first certificate is kept as well as this one
     accept(tmp_path / "two", replace=True)
-    kept = [one.certificate.birth.run_id for one in baseline_file.former(tmp_path, MACHINE)]
+    kept = [
+        one.certificate.birth.run_id for one in baseline_file.former_baselines(tmp_path, MACHINE)
+    ]
     assert kept == ["one", "two", "three", "one"]
-    assert len({one.sha256 for one in baseline_file.former(tmp_path, MACHINE)}) == 4
+    assert len({one.sha256 for one in baseline_file.former_baselines(tmp_path, MACHINE)}) == 4
 
 
 def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
     content = file.read_bytes()
     for call in (
         lambda: baseline_file.read(tmp_path, MACHINE),
-        lambda: baseline_file.needed(tmp_path, MACHINE),
+        lambda: baseline_file.require(tmp_path, MACHINE),
         lambda: accept(tmp_path / "one"),
         lambda: accept(run(tmp_path, "two")),
     ):
@@ -195,8 +197,10 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
     done = accept(tmp_path / "two", replace=True)
     assert done.former is not None
     assert done.former.read_bytes() == content
-    assert baseline_file.needed(tmp_path, MACHINE).certificate.replaces is None
-    assert baseline_file.former(tmp_path, MACHINE) == ()  # it is kept, and nobody believes it
+    assert baseline_file.require(tmp_path, MACHINE).certificate.replaces is None
+    assert (
+        baseline_file.former_baselines(tmp_path, MACHINE) == ()
+    )  # it is kept, and nobody believes it
 
 
 def test_one_that_was_removed_is_missed(tmp_path: Path) -> None:
@@ -236,7 +240,7 @@ def test_none_at_all(tmp_path: Path) -> None:
     with pytest.raises(
         BaselineRefused, match=r"there is no baseline of this machine: accept a run that passed"
     ):
-        baseline_file.needed(tmp_path, MACHINE)
+        baseline_file.require(tmp_path, MACHINE)
 
 
 def test_one_that_cannot_be_read(tmp_path: Path) -> None:
@@ -265,7 +269,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ):
         accept(tmp_path / "two", replace=True)
     monkeypatch.undo()
-    assert baseline_file.needed(tmp_path, MACHINE) == first.baseline
+    assert baseline_file.require(tmp_path, MACHINE) == first.baseline
     assert [path.name for path in first.baseline.path.parent.rglob(".baseline*")] == []
 
 
@@ -287,20 +291,17 @@ def test_another_process_that_stays_at_it(tmp_path: Path, monkeypatch: pytest.Mo
         accept(run(tmp_path, "one"))
 
 
-LOOP = """
-import sys
-from pathlib import Path
-from acceptance.history import baseline_file, noise
-out, book = Path(sys.argv[1]), noise.read(Path(sys.argv[2]))
-for turn in range(int(sys.argv[3])):
-    for name in ("one", "two"):
-        baseline_file.accept(out / name, out, book, replace=True, root=out / "root")
-"""
+def loop(out: Path, turns: int) -> None:
+    for _ in range(turns):
+        for name in ("one", "two"):
+            baseline_file.accept(out / name, out, NOISE, replace=True, root=out / "root")
 
 
-def looping(out: Path, turns: int) -> subprocess.Popen[bytes]:
-    book = Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml"
-    return subprocess.Popen([sys.executable, "-c", LOOP, str(out), str(book), str(turns)])
+def looping(out: Path, turns: int) -> BaseProcess:
+    """A process of its own that replaces the baseline again and again."""
+    process = multiprocessing.get_context("fork").Process(target=loop, args=(out, turns))
+    process.start()
+    return process
 
 
 def test_two_at_once(tmp_path: Path) -> None:
@@ -308,10 +309,10 @@ def test_two_at_once(tmp_path: Path) -> None:
         run(tmp_path, name)
     accept(tmp_path / "one")
     both = [looping(tmp_path, 5) for _ in range(2)]
-    while any(process.poll() is None for process in both):
-        assert baseline_file.needed(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
-    assert [process.wait() for process in both] == [0, 0]
-    kept = baseline_file.former(tmp_path, MACHINE)
+    while any(process.exitcode is None for process in both):
+        assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
+    assert [process.exitcode for process in both] == [0, 0]
+    kept = baseline_file.former_baselines(tmp_path, MACHINE)
     assert len(kept) == len(
         list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json"))
     )
@@ -325,11 +326,11 @@ def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     process = looping(tmp_path, 10_000)
     kept = baseline_file.path(tmp_path, MACHINE).parent / "baselines"
     while not (kept.is_dir() and len(list(kept.iterdir())) > 2):
-        assert process.poll() is None
+        assert process.exitcode is None
     time.sleep(0.003 * seed)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert baseline_file.needed(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
+    process.kill()
+    process.join()
+    assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
     assert accept(tmp_path / "two", replace=True).baseline.certificate.birth.run_id == "two"
     assert accept(tmp_path / "one", replace=True).baseline.certificate.birth.run_id == "one"
     strays = [path.name for path in baseline_file.path(tmp_path, MACHINE).parent.rglob(".*.json.*")]

@@ -59,8 +59,9 @@ def test_the_last_gpu_is_missing() -> None:
 
 def test_a_gpu_in_the_middle_is_missing_and_the_others_are_not_taken_for_moved() -> None:
     told = found(lambda plain: plain["pci"].pop(1), gpus=4)
-    # gpu1 is the name of another card tonight
-    assert brief(told) == [("fail", "inventory.missing", None)]
+    assert brief(told) == [
+        ("fail", "inventory.missing", None)
+    ]  # gpu1 is the name of another card tonight
     assert told[0].text.startswith("gpu1 (NVIDIA H200, GPU-1, ")
 
 

@@ -12,7 +12,7 @@ from thoroughness import ALL
 
 from acceptance import resources
 from acceptance.history import noise
-from acceptance.history.comparison import Comparison, Run, compare
+from acceptance.history.comparison import ComparedRun, Comparison, compare
 from selftest import journals_made
 from selftest.journals_made import Machine
 
@@ -20,23 +20,20 @@ BOOK = noise.read(resources.locate("noise.toml"))
 
 
 # The figures of eight GPUs take longest to draw; one machine of eight is enough for `make test`.
-def names() -> list[str]:
-    found = [machine.name for machine in journals_made.machines()]
-    return [name for name in found if ALL or name != "8xh200"]
-
-
-def with_gpus() -> list[str]:
-    return [name for name in names() if name != "cpu-only"]
+NAMES = [name for name in journals_made.NAMES if ALL or name != "8xh200"]
+WITH_GPUS = [name for name in NAMES if name != journals_made.WITHOUT_GPUS]
 
 
 @functools.cache
-def drawn(machine: Machine, seed: int, slow: float = 1.0) -> Run:
+def drawn(machine: Machine, seed: int, slow: float = 1.0) -> ComparedRun:
     """A clean run; `slow` is what the sustained rate of gpu0 in bfloat16 is multiplied with."""
     values = journals_made.draw(machine, random.Random(seed))
     for key, value in values.items():
         if key[1:] == ("gemm_bf16", "gpu0") and value is not None:
             values[key] = slow * value
-    return Run(str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual)
+    return ComparedRun(
+        str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual
+    )
 
 
 def pair(name: str, slow: float = 1.0) -> Comparison:
@@ -44,7 +41,7 @@ def pair(name: str, slow: float = 1.0) -> Comparison:
     return compare([drawn(machine, 1), drawn(machine, 2, slow)], BOOK)
 
 
-@each("name", names)
+@each("name", NAMES)
 def test_two_clean_runs_are_within_the_noise(name: str) -> None:
     found = pair(name)
     assert len(found.rows) > 50
@@ -54,7 +51,7 @@ def test_two_clean_runs_are_within_the_noise(name: str) -> None:
     ] == []
 
 
-@each("name", with_gpus)
+@each("name", WITH_GPUS)
 def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
     assert ("gemm_bf16", "gpu0") in {
         (row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")

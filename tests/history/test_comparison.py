@@ -24,12 +24,12 @@ from acceptance.history import noise
 from acceptance.history.comparison import (
     BAD,
     REPORTED_KINDS,
+    ComparedRun,
     Comparison,
     DifferenceKind,
-    Run,
     compare,
 )
-from acceptance.history.matching import Moved, Replaced
+from acceptance.history.matching import MovedPart, ReplacedPart
 
 BOOK = noise.read(resources.locate("noise.toml"))
 Values = Mapping[tuple[str, str], float]
@@ -50,9 +50,9 @@ def rate(name: str = "copy_h2d", component: str = "gpu0") -> Due:
     return journals.due(name, component)
 
 
-def run(plan: Plan, values: Values | None = None, **more: object) -> Run:
+def run(plan: Plan, values: Values | None = None, **more: object) -> ComparedRun:
     verdict = fold(journals.entries(journals.bodies(plan, values)))
-    return replace(Run("run", verdict, "machine-1"), **more)  # type: ignore[arg-type]
+    return replace(ComparedRun("run", verdict, "machine-1"), **more)  # type: ignore[arg-type]
 
 
 def two(values: Values, *dues: Due, **more: object) -> Comparison:
@@ -113,7 +113,7 @@ def test_a_difference_that_is_allowed_nothing_is_infinitely_far_out_and_none_is_
     assert [change.times for change in row.changes] == [0.0, float("inf")]
 
 
-def without(plan: Plan, *components: str, values: Values | None = None) -> Run:
+def without(plan: Plan, *components: str, values: Values | None = None) -> ComparedRun:
     """A run in which these components were not measured."""
     bodies = [
         Skipped(body.check, "no rights", body.measurement, body.component)
@@ -121,7 +121,7 @@ def without(plan: Plan, *components: str, values: Values | None = None) -> Run:
         else body
         for body in journals.bodies(plan, values)
     ]
-    return Run("run", fold(journals.entries(bodies)), "machine-1")
+    return ComparedRun("run", fold(journals.entries(bodies)), "machine-1")
 
 
 def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> None:
@@ -174,7 +174,7 @@ def test_what_is_not_measured_any_more_is_as_bad_as_worse() -> None:
         Skipped("link.copy", "no rights", "copy_h2d", "gpu0") if isinstance(b, Measured) else b
         for b in journals.bodies(plan)
     ]
-    skipped = Run("later", fold(journals.entries(bodies)), "machine-1")
+    skipped = ComparedRun("later", fold(journals.entries(bodies)), "machine-1")
     lost = compare([run(plan), skipped], BOOK)
     assert (kinds(lost), lost.worse) == ({("copy_h2d", "gpu0"): "lost"}, True)
     gained = compare([skipped, run(plan)], BOOK)
@@ -345,7 +345,7 @@ def test_a_card_that_moved_is_compared_with_itself() -> None:
     )
     found = compare([first, later], BOOK)
     assert set(kinds(found).values()) == {"same"}
-    assert found.moved == ((Moved("X", "gpu0", "gpu1"), Moved("Y", "gpu1", "gpu0")),)
+    assert found.moved == ((MovedPart("X", "gpu0", "gpu1"), MovedPart("Y", "gpu1", "gpu0")),)
 
 
 def test_another_card_may_differ_by_more_than_the_same_one() -> None:
@@ -359,7 +359,7 @@ def test_another_card_may_differ_by_more_than_the_same_one() -> None:
         run(plan, values, identities={"gpu0": "Y"}),
     )
     found = compare([first, later], BOOK)
-    assert (found.rows[0].kind, found.replaced) == ("same", ((Replaced("gpu0", "X", "Y"),),))
+    assert (found.rows[0].kind, found.replaced) == ("same", ((ReplacedPart("gpu0", "X", "Y"),),))
     elsewhere = compare([run(plan, usual), run(plan, values, machine_id="machine-2")], BOOK)
     assert (elsewhere.rows[0].kind, elsewhere.other_machines) == ("same", (1,))
     travelled = compare(
@@ -440,7 +440,8 @@ def test_seen_from_the_other_side_worse_is_better(
     base = journals.bodies(made)[:-1]
     try:
         a, b = (
-            Run("run", fold(journals.entries([*base, *more])), "machine-1") for more in (one, other)
+            ComparedRun("run", fold(journals.entries([*base, *more])), "machine-1")
+            for more in (one, other)
         )
     except UnreadableRun:
         return
@@ -455,7 +456,7 @@ def test_seen_from_the_other_side_worse_is_better(
 @given(journals.plans(), st.lists(journals.records, max_size=10))
 def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
     try:
-        found = Run(
+        found = ComparedRun(
             "run", fold(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1"
         )
     except UnreadableRun:

@@ -15,18 +15,18 @@ from nights_made import looks, past, rule, steady
 
 from acceptance.history.drift import DriftFinding, DriftJudgement, judge
 from acceptance.history.reference import (
-    Bounds,
-    Counter,
-    First,
+    CounterReference,
+    FirstNights,
     Level,
     NoiseGrowth,
     Reference,
+    ReferenceBounds,
     Slope,
 )
 
-LEVEL = Level(600.0, 28, 4.0, 4.5, Bounds(low=580.0))
-BORN = First(605.0, 1, 20454.0, Bounds(low=570.0), baseline=True)
-SLOPE = Slope(610.0, 595.0, 60.0, 90, Bounds(low=598.0))
+LEVEL = Level(600.0, 28, 4.0, 4.5, ReferenceBounds(low=580.0))
+BORN = FirstNights(605.0, 1, 20454.0, ReferenceBounds(low=570.0), baseline=True)
+SLOPE = Slope(610.0, 595.0, 60.0, 90, ReferenceBounds(low=598.0))
 PLAIN = Reference(True, 3, 14, level=LEVEL)
 WORTH = {None: 0, "warn": 1, "fail": 2}
 
@@ -116,7 +116,7 @@ def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
         decides=False,
         before=True,
         off=9,
-        level=Level(700.0, 28, 4.0, 4.5, Bounds(680.0, 720.0)),
+        level=Level(700.0, 28, 4.0, 4.5, ReferenceBounds(680.0, 720.0)),
     )
     for value, way in ((679.0, "3 % below"), (721.0, "3 % above")):
         found = only(held(both, value, unit="W"))
@@ -139,7 +139,9 @@ def test_the_baseline_is_named_with_its_date() -> None:
 
 
 def test_a_level_that_left_the_baseline_is_a_slope() -> None:
-    moved = replace(PLAIN, first=First(640.0, 28, 20454.0, Bounds(low=610.0), moved=True))
+    moved = replace(
+        PLAIN, first=FirstNights(640.0, 28, 20454.0, ReferenceBounds(low=610.0), moved=True)
+    )
     assert only(held(moved, 600.0)).what == "slope"
     assert (
         "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s"
@@ -169,14 +171,14 @@ def test_everything_that_was_left_behind_stands_in_one_line() -> None:
 @each(
     "unit, level, value, told",
     [
-        ("degC", Level(60.0, 9, 2.0, 4.5, Bounds(high=70.0)), 75.0, "15 degC above"),
-        ("count", Level(16.0, 9, 0.0, 4.5, Bounds(low=16.0)), 8.0, "8 below"),
-        ("s", Level(2.0, 9, 0.0, 4.5, Bounds(high=2.0)), 5.0, "3 s above"),
-        ("GB/s", Level(0.0, 9, 0.0, 4.5, Bounds(low=0.0)), -1.0, "1 GB/s below"),
-        ("W", Level(-10.0, 9, 0.0, 4.5, Bounds(high=-10.0)), -9.0, "10 % above"),
+        ("degC", Level(60.0, 9, 2.0, 4.5, ReferenceBounds(high=70.0)), 75.0, "15 degC above"),
+        ("count", Level(16.0, 9, 0.0, 4.5, ReferenceBounds(low=16.0)), 8.0, "8 below"),
+        ("s", Level(2.0, 9, 0.0, 4.5, ReferenceBounds(high=2.0)), 5.0, "3 s above"),
+        ("GB/s", Level(0.0, 9, 0.0, 4.5, ReferenceBounds(low=0.0)), -1.0, "1 GB/s below"),
+        ("W", Level(-10.0, 9, 0.0, 4.5, ReferenceBounds(high=-10.0)), -9.0, "10 % above"),
         (
             "GB/s",
-            Level(3.0, 1, 0.0, 4.5, Bounds(low=3.0)),
+            Level(3.0, 1, 0.0, 4.5, ReferenceBounds(low=3.0)),
             2.0,
             "33.3 % below the median of 1 night before",
         ),
@@ -204,7 +206,7 @@ def test_noise_that_has_grown_is_remarked_beside_what_else_there_is() -> None:
 # --- counters ---
 
 
-USUAL = Counter(5.0, 1.0, 10.0, "where it comes from", 1000.0)
+USUAL = CounterReference(5.0, 1.0, 10.0, "where it comes from", 1000.0)
 
 
 def count(value: float, *, before: bool = False, off: int = 0, **changes: Any) -> DriftJudgement:
@@ -267,7 +269,7 @@ def test_one_that_was_set_back_counts_from_nothing() -> None:
     "of",
     [
         PLAIN,
-        Reference(True, 3, 14, counter=Counter(0.0, 1.0, 1e9, "b")),
+        Reference(True, 3, 14, counter=CounterReference(0.0, 1.0, 1e9, "b")),
         replace(PLAIN, decides=False),
     ],
 )
@@ -317,8 +319,10 @@ def test_a_worse_value_never_gets_a_better_word(
 ) -> None:
     made = lived(values, flags, of, born)
     if made.counter is not None:
-        # a counter that fell was set back: another story
-        one, two = one + made.counter.stood, two + made.counter.stood
+        one, two = (
+            one + made.counter.stood,
+            two + made.counter.stood,
+        )  # a counter that fell was set back: another story
     worse, better = (
         (min(one, two), max(one, two)) if of[1] == "TFLOP/s" else (max(one, two), min(one, two))
     )

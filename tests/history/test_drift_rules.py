@@ -10,7 +10,7 @@ from nights_made import BOOK, rule
 from real_checks import collected
 
 from acceptance import resources
-from acceptance.expect.limit_book import at_least, exactly, none_of
+from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift_rules
 from acceptance.history.drift_rules import DriftFileError
 
@@ -47,7 +47,7 @@ def test_which_side_is_worse() -> None:
     assert rule("gpu_link_width", "count").worse == "lower"
     assert rule("gpu_power", "W").worse is None
     assert rule("gpu_temperature_margin", "degC", at_least(1.0, "degC", "b")).worse == "lower"
-    assert rule("disk_faults", "count", none_of("b")).worse == "higher"
+    assert rule("disk_faults", "count", must_be_zero("b")).worse == "higher"
     assert rule("gpu_count", "count", exactly(2.0, "count", "b")).worse is None
     assert rule("memory_total", "GiB", exactly(64.0, "GiB", "b")).worse == "lower", (
         "a limit with two bounds does not tell"

@@ -43,7 +43,7 @@ def test_the_parts_and_what_is_printed_on_them() -> None:
 
 
 def test_facts() -> None:
-    told = born(machine()).told()
+    told = born(machine()).by_name()
     assert told["", "board_serial"] == "B-1"
     assert told["", "nvidia_driver"] == "580.1"
     assert told["memory", "total_bytes"] == str(1 << 40)
@@ -65,7 +65,7 @@ def test_facts() -> None:
 def test_links_are_as_they_were_under_load() -> None:
     told = born(
         machine(), gpu_link_gen=4.0, gpu_link_width=8.0, nvlink_speed=26.562, nvlink_active=1.0
-    ).told()
+    ).by_name()
     assert told["gpu0", "link_gen"] == "4"
     assert told["gpu0", "link_width"] == "8"
     assert told["gpu0", "nvlink_speed"] == "26.562"
@@ -79,12 +79,12 @@ def test_the_least_that_was_measured_counts() -> None:
     for order in ([*entries, more], [*entries[:-1], more, entries[-1]]):
         found = facts.facts_of(order)
         assert found is not None
-        assert found.told()["gpu0", "nvlinks"] == "1"
+        assert found.by_name()["gpu0", "nvlinks"] == "1"
 
 
 @each("value", [float("nan"), float("inf"), None])
 def test_what_is_no_number_was_not_told(value: Any) -> None:
-    told = born(machine(), gpu_link_gen=value, nvlink_active=value).told()
+    told = born(machine(), gpu_link_gen=value, nvlink_active=value).by_name()
     assert ("gpu0", "link_gen") not in told
     assert told["gpu0", "nvlinks"] == "2"  # as the inventory has it
 
@@ -95,7 +95,7 @@ def test_what_is_no_number_was_not_told(value: Any) -> None:
 def test_a_gpu_that_does_not_answer_tells_nothing_of_its_links(more: dict[str, Any]) -> None:
     plain = machine()
     plain["nvml"]["devices"][0] = gpu(0, links=[], **more)
-    told = born(plain).told()
+    told = born(plain).by_name()
     assert ("gpu0", "nvlinks") not in told
     assert told["gpu1", "nvlinks"] == "2"
 
@@ -106,7 +106,7 @@ def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
     found = born(plain)
     assert found.parts[0] == "gpu0"
     assert "gpu0" not in found.identities
-    assert {name: text for (part, name), text in found.told().items() if part == "gpu0"} == {
+    assert {name: text for (part, name), text in found.by_name().items() if part == "gpu0"} == {
         "pci_address": "0000:01:00.0"
     }
 
@@ -114,7 +114,7 @@ def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
 def test_a_gpu_without_nvlinks_has_none() -> None:
     plain = machine(1)
     plain["nvml"]["devices"] = [gpu(0, links=[])]
-    assert born(plain).told()["gpu0", "nvlinks"] == "0"
+    assert born(plain).by_name()["gpu0", "nvlinks"] == "0"
 
 
 @each(
@@ -123,8 +123,10 @@ def test_a_gpu_without_nvlinks_has_none() -> None:
         ("b8:00:00:00:00:02", True),
         ("ba:00:00:00:00:02", False),  # given by an administrator
         ("b9:00:00:00:00:02", False),  # of a group
-        # IP over InfiniBand
-        ("00:00:10:87:fe:80:00:00:00:00:00:00:b8:00:00:03:00:00:00:02", False),
+        (
+            "00:00:10:87:fe:80:00:00:00:00:00:00:b8:00:00:03:00:00:00:02",
+            False,
+        ),  # IP over InfiniBand
         ("", False),
         (None, False),
         (17, False),
@@ -133,13 +135,13 @@ def test_a_gpu_without_nvlinks_has_none() -> None:
 def test_an_address_that_the_card_was_made_with(mac: object, own: bool) -> None:
     plain = machine()
     plain["links"] = [link(mac=mac)]
-    assert (("net:eth0", "mac") in born(plain).told()) is own
+    assert (("net:eth0", "mac") in born(plain).by_name()) is own
 
 
 def test_the_address_of_a_bond_is_no_cards() -> None:
     plain = machine()
     plain["links"] = [link(), link("eth1")]
-    told = born(plain).told()
+    told = born(plain).by_name()
     assert ("net:eth0", "mac") not in told
     assert ("net:eth1", "mac") not in told
 

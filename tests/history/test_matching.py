@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.history.matching import Moved, Replaced, match, unique_identities
+from acceptance.history.matching import MovedPart, ReplacedPart, match, unique_identities
 
 
 def test_by_name_where_nothing_tells_an_identity() -> None:
@@ -22,7 +22,7 @@ def test_by_name_where_nothing_tells_an_identity() -> None:
 def test_a_card_that_moved_to_another_slot_is_the_same_card() -> None:
     found = match({"gpu0": "X", "gpu1": "Y"}, {"gpu0": "Y", "gpu1": "X"}, [])
     assert (found.name("gpu0"), found.name("gpu1")) == ("gpu1", "gpu0")
-    assert found.moved == (Moved("X", "gpu0", "gpu1"), Moved("Y", "gpu1", "gpu0"))
+    assert found.moved == (MovedPart("X", "gpu0", "gpu1"), MovedPart("Y", "gpu1", "gpu0"))
     assert found.replaced == ()
     assert not found.is_other("gpu0")
 
@@ -35,7 +35,7 @@ def test_a_path_goes_with_the_cards_at_its_ends() -> None:
 def test_another_card_in_the_same_slot_keeps_its_name_and_is_told() -> None:
     found = match({"gpu0": "X"}, {"gpu0": "Z"}, ["gpu0"])
     assert found.name("gpu0") == "gpu0"
-    assert found.replaced == (Replaced("gpu0", "X", "Z"),)
+    assert found.replaced == (ReplacedPart("gpu0", "X", "Z"),)
     assert found.is_other("gpu0")
     assert found.is_other("gpu0->gpu1")
     assert not found.is_other("gpu1")
@@ -57,7 +57,7 @@ def test_what_stands_for_no_serial_number_tells_no_part_from_another(nobody: str
     assert unique_identities({"disk:a": nobody, "disk:b": "S1"}) == {"disk:b": "S1"}
     assert match({"disk:a": nobody}, {"disk:b": nobody}, []).moved == ()
     assert match({"disk:a": "S1"}, {"disk:a": nobody}, []).replaced == (
-        Replaced("disk:a", "S1", nobody),
+        ReplacedPart("disk:a", "S1", nobody),
     )
 
 

@@ -36,7 +36,7 @@ from acceptance.history import era, night
 from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.night import ReportedChanges, SeriesKey
-from acceptance.history.reference import Bounds, Level, Reference
+from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import reader
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
@@ -89,18 +89,21 @@ def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
         "GPU-a->GPU-b",
         "GPU-a+GPU-b",
     ]
-    assert night.part("gpu0->gpu7", {"gpu0": "GPU-a"}, ()) is None
-    assert night.part("gpus", {}, ()) is None
-    assert night.part("cpu", {"gpu0": "GPU-a"}, ("gpu0",)) is None
+    assert night.part_identity("gpu0->gpu7", {"gpu0": "GPU-a"}, ()) is None
+    assert night.part_identity("gpus", {}, ()) is None
+    assert night.part_identity("cpu", {"gpu0": "GPU-a"}, ("gpu0",)) is None
 
 
 def test_what_several_parts_tell_is_nobodys_identity() -> None:
     told = {"dimm:A1": "00000000", "dimm:B1": "00000000", "dimm:C1": "7A31"}
-    assert [night.part(one, told, ()) for one in told] == [None, None, "7A31"]
-    assert night.part("gpu0->gpu1", {"gpu0": "same", "gpu1": "same", "gpu2": "GPU-c"}, ()) is None
-    assert night.part("gpus", {"gpu0": "same", "gpu1": "same"}, ("gpu0", "gpu1")) is None
+    assert [night.part_identity(one, told, ()) for one in told] == [None, None, "7A31"]
     assert (
-        night.part("dimm:A1", {"dimm:A1": "00000000"}, ()) is None
+        night.part_identity("gpu0->gpu1", {"gpu0": "same", "gpu1": "same", "gpu2": "GPU-c"}, ())
+        is None
+    )
+    assert night.part_identity("gpus", {"gpu0": "same", "gpu1": "same"}, ("gpu0", "gpu1")) is None
+    assert (
+        night.part_identity("dimm:A1", {"dimm:A1": "00000000"}, ()) is None
     )  # its neighbour may tell the same on the next night
 
 
@@ -126,8 +129,9 @@ def test_what_broke_its_limit_without_a_waiver_failed() -> None:
         .figures[0]
         .failed
     )
-    # a warning
-    assert not night.night_from_entries(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed
+    assert (
+        not night.night_from_entries(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed
+    )  # a warning
 
 
 def test_what_was_not_measured_is_there_without_a_value() -> None:
@@ -236,7 +240,10 @@ def test_what_the_past_said_of_a_value_is_kept(
 ) -> None:
     """The limit is 100; on the nights before it was 150, and is within from 145 on."""
     past = Reference(
-        decides=True, off_fails=3, off_of=7, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0))
+        decides=True,
+        off_fails=3,
+        off_of=7,
+        level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
     )
     check = journals.check("a.one", msgspec.structs.replace(journals.due(), past=past))
     *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})

@@ -242,7 +242,7 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     path = location.database(out, MACHINE)
     lines = [COPY._replace(measurement=f"m{number:03}") for number in range(60)]
     with Store.open(path) as store:
-        for number in range(300):
+        for number in range(120):
             store.add(
                 night(
                     number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)
@@ -254,7 +254,7 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     path.write_bytes(bytes(data))
     store, told = rebuild.open_history(out, MACHINE)
     with store:
-        assert len(store.nights()) == 300
+        assert len(store.nights()) == 120
         assert {kept.apart for kept in store.nights()} == {"salvaged"}
         assert seen(store) == {}
         found = queries.trend_series(store)

@@ -9,9 +9,9 @@ from cases import each
 from nights_made import looks, past, rule, steady
 
 from acceptance.history.reference import (
-    Bounds,
-    First,
+    FirstNights,
     Reference,
+    ReferenceBounds,
     basis,
     date,
     describe_first_nights,
@@ -22,14 +22,14 @@ from acceptance.history.reference import (
 @each(
     "bounds, within, beyond, words",
     [
-        (Bounds(low=5.0), (5.0, 1e9), (4.999, math.nan, -math.inf), ">= 5 W"),
-        (Bounds(high=5.0), (5.0, -1e9), (5.001, math.nan, math.inf), "<= 5 W"),
-        (Bounds(0.0, 5.0), (0.0, 5.0), (-0.1, 5.1, math.nan), "0 .. 5 W"),
-        (Bounds(high=0.0), (0.0, -1.0), (0.1,), "<= 0 W"),
+        (ReferenceBounds(low=5.0), (5.0, 1e9), (4.999, math.nan, -math.inf), ">= 5 W"),
+        (ReferenceBounds(high=5.0), (5.0, -1e9), (5.001, math.nan, math.inf), "<= 5 W"),
+        (ReferenceBounds(0.0, 5.0), (0.0, 5.0), (-0.1, 5.1, math.nan), "0 .. 5 W"),
+        (ReferenceBounds(high=0.0), (0.0, -1.0), (0.1,), "<= 0 W"),
     ],
 )
 def test_bounds_are_allowed_values(
-    bounds: Bounds, within: tuple[float, ...], beyond: tuple[float, ...], words: str
+    bounds: ReferenceBounds, within: tuple[float, ...], beyond: tuple[float, ...], words: str
 ) -> None:
     assert not any(map(bounds.beyond, within))
     assert all(map(bounds.beyond, beyond))
@@ -83,7 +83,9 @@ def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
 @each("count, words", [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
 def test_the_nights_after_the_baseline_are_counted(count: int, words: str) -> None:
     assert (
-        describe_first_nights(First(605.0, count, 20454.0, Bounds(low=570.0), baseline=True))
+        describe_first_nights(
+            FirstNights(605.0, count, 20454.0, ReferenceBounds(low=570.0), baseline=True)
+        )
         == f"baseline of 2026-01-01{words}"
     )
 

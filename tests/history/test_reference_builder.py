@@ -14,15 +14,16 @@ from msgspec.structs import replace
 from nights_made import BOOK, looks, past, rule, steady
 
 from acceptance.core.limit import Limit
-from acceptance.expect.limit_book import at_least, exactly, none_of
+from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
-from acceptance.history.reference import Counter, Reference
+from acceptance.history.reference import CounterReference, Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
-# one deviation of a sustained product of 600 TFLOP/s, before nights tell
-GENERAL = 0.25 * 0.03 * 600.0
+GENERAL = (
+    0.25 * 0.03 * 600.0
+)  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
 FACTOR = 4.5
 ODD = 1.2533**2
 
@@ -159,7 +160,10 @@ def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
     assert (
         build_reference(
-            looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0
+            looks([0.0] * 5),
+            None,
+            rule=rule("disk_faults", "count", must_be_zero("b")),
+            today=200.0,
         )
         is None
     )
@@ -180,15 +184,17 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     "limit, held",
     [
         (at_least(450.0, "TFLOP/s", "b"), True),
-        # tighter than what the beginning allows, not than the last nights
-        (at_least(580.0, "TFLOP/s", "b"), True),
+        (
+            at_least(580.0, "TFLOP/s", "b"),
+            True,
+        ),  # tighter than what the beginning allows, not than the last nights
         (at_least(599.0, "TFLOP/s", "b"), False),
         (Limit("TFLOP/s", "b", high=700.0), True),
     ],
 )
 def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
     made = build_reference(
-        looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, born_day=100.0
+        looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, baseline_day=100.0
     )
     assert (made is not None) == held
 
@@ -197,13 +203,14 @@ def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: b
 def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
     of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
     assert (
-        build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, born_day=100.0) is not None
+        build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, baseline_day=100.0)
+        is not None
     ) == held
 
 
 def test_a_limit_that_one_value_meets_says_all() -> None:
     of = rule("gpu_count", "count", exactly(2.0, "count", "b"))
-    assert build_reference(looks([2.0] * 28), 2.0, rule=of, today=200.0, born_day=100.0) is None
+    assert build_reference(looks([2.0] * 28), 2.0, rule=of, today=200.0, baseline_day=100.0) is None
     high = rule("gpu_temperature", "degC", Limit("degC", "b", high=60.0))
     assert build_reference(looks([60.0] * 28), None, rule=high, today=200.0) is None
     assert build_reference(looks([40.0] * 28), None, rule=high, today=200.0) is not None
@@ -212,7 +219,7 @@ def test_a_limit_that_one_value_meets_says_all() -> None:
 def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_the_tighter() -> None:
     def held(of: DriftRule, values: list[float]) -> bool:
         return (
-            build_reference(looks(values), values[0], rule=of, today=300.0, born_day=100.0)
+            build_reference(looks(values), values[0], rule=of, today=300.0, baseline_day=100.0)
             is not None
         )
 
@@ -309,7 +316,7 @@ def test_a_noisier_machine_has_a_wider_beginning() -> None:
 
 @pytest.mark.parametrize("day", [100.0, 90_000.0], ids=["as it was", "by a clock that ran ahead"])
 def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
-    made = build_reference(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, born_day=day)
+    made = build_reference(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, baseline_day=day)
     assert made is not None
     assert made.level is not None
     assert made.first is not None
@@ -325,7 +332,7 @@ def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     born: float | None, day: float | None, rebased: bool
 ) -> None:
     made = build_reference(
-        looks([600.0] * 6), born, rule=rule(), today=106.0, born_day=day, rebased=rebased
+        looks([600.0] * 6), born, rule=rule(), today=106.0, baseline_day=day, rebased=rebased
     )
     assert made is not None
     assert made.first is None
@@ -564,10 +571,12 @@ def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_tota
 
 def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
     assert (
-        build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0)
+        build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, baseline_day=100.0)
         is None
     )
-    made = build_reference([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, born_day=100.0)
+    made = build_reference(
+        [], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, baseline_day=100.0
+    )
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (0.03, 2.0)
@@ -579,12 +588,12 @@ def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
 
 def test_a_counter_goes_on_counting_in_another_era() -> None:
     of = rule("gpu_remapped_corrected", "count")
-    first = build_reference([], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    first = build_reference([], 1.0, rule=of, today=102.0, baseline_day=100.0, rebased=True)
     assert first is not None
     assert first.counter is not None
     assert (first.counter.stood, first.counter.days, first.counter.allowed) == (1.0, 2.0, 0.0)
     later = build_reference(
-        [NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True
+        [NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, baseline_day=100.0, rebased=True
     )
     assert later is not None
     assert later.counter is not None
@@ -625,13 +634,13 @@ def test_a_clock_that_was_set_back_holds_no_year_against_a_counter(of: str) -> N
 def test_a_baseline_of_a_day_to_come_does_not_hold_weeks_against_one_day() -> None:
     nights = looks([0.10 + 0.001 * night for night in range(40)])
     made = build_reference(
-        nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, born_day=90_000.0
+        nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, baseline_day=90_000.0
     )
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (pytest.approx(0.112), 28.0)
     early = build_reference(
-        nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, born_day=90_000.0
+        nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, baseline_day=90_000.0
     )
     assert early is not None
     assert early.counter is not None
@@ -647,7 +656,7 @@ def test_a_night_with_a_wrong_clock_allows_a_counter_no_years(wrong: float) -> N
     assert (later.stood, later.days) == (9.0, 1.0)
 
 
-def counted_of(nights: list[NightValue]) -> Counter:
+def counted_of(nights: list[NightValue]) -> CounterReference:
     made = build_reference(nights, None, rule=rule("gpu_ecc_corrected_total", "count"), today=110.0)
     assert made is not None
     assert made.counter is not None
@@ -703,7 +712,7 @@ def test_any_nights_give_a_past_that_holds_their_own_median(
     values: list[float], of: tuple[str, str], born: float | None
 ) -> None:
     made = build_reference(
-        looks(values), born, rule=rule(*of), today=100.0 + len(values), born_day=None
+        looks(values), born, rule=rule(*of), today=100.0 + len(values), baseline_day=None
     )
     assert made is not None
     if made.level is not None:

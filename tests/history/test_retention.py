@@ -12,7 +12,7 @@ from nights import MACHINE, write_run
 
 from acceptance.history import queries, rebuild
 from acceptance.history.errors import HistoryError
-from acceptance.history.retention import Pruned, prune
+from acceptance.history.retention import PruneResult, prune
 from acceptance.history.store import Store
 from acceptance.journal import clock
 
@@ -73,7 +73,7 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store:
     assert len(nights) == 30
     (course,) = queries.trend_series(store)
     assert [point.value for point in course.points] == [100.0 + day for day in range(10, 31)]
-    assert prune(store, out, MACHINE, today=TODAY, keep_days=19.0) == Pruned((), 0, found.left)
+    assert prune(store, out, MACHINE, today=TODAY, keep_days=19.0) == PruneResult((), 0, found.left)
     assert not (store.path.parent / "removed").exists()
 
 
@@ -130,7 +130,7 @@ def test_one_night_of_a_clock_years_ahead_makes_no_other_one_old(
     out: Path, store: Store, night: str, today: float
 ) -> None:
     clocks(store, {night: TODAY + 3650.0})
-    assert prune(store, out, MACHINE, today=today, keep_days=30.0) == Pruned(
+    assert prune(store, out, MACHINE, today=today, keep_days=30.0) == PruneResult(
         (), 0, pytest.approx(3e6, rel=1)
     )
     found = prune(store, out, MACHINE, today=today, keep_days=19.0)
@@ -230,6 +230,6 @@ def test_the_file_gives_its_room_back(out: Path, store: Store) -> None:
 def test_a_history_without_nights(tmp_path: Path) -> None:
     store, _ = rebuild.open_history(tmp_path / "reports", MACHINE)
     with store:
-        assert prune(store, tmp_path / "reports", MACHINE, today=TODAY, keep_days=1.0) == Pruned(
-            (), 0, 0
-        )
+        assert prune(
+            store, tmp_path / "reports", MACHINE, today=TODAY, keep_days=1.0
+        ) == PruneResult((), 0, 0)

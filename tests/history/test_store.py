@@ -18,7 +18,7 @@ from acceptance.history import queries
 from acceptance.history import store as history_store
 from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
-from acceptance.history.errors import Damaged, HistoryError
+from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.night import NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.store import Store
 
@@ -158,8 +158,10 @@ def test_the_first_nights_and_the_last_ones(path: Path) -> None:
 
         assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
         assert told(5, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
-        # nights since the machine was accepted, and no older ones
-        assert told(18, 5, 3) == [18.0, 19.0]
+        assert told(18, 5, 3) == [
+            18.0,
+            19.0,
+        ]  # nights since the machine was accepted, and no older ones
         assert told(0, 15, 15) == told(0, 20, 1) == [float(number) for number in range(20)]
         assert (
             told(0, 19, 1)
@@ -239,7 +241,7 @@ def test_an_era_without_facts_is_damage(tmp_path: Path, facts: str) -> None:
         store.check()
         store.connection.execute(f"UPDATE era SET facts = {facts}")
         for ask in (store.eras, store.check, lambda: queries.eras(store)):
-            with pytest.raises(Damaged, match=r"is damaged \(.*rigproof history --rebuild"):
+            with pytest.raises(DamagedHistory, match=r"is damaged \(.*rigproof history --rebuild"):
                 ask()
 
 
@@ -276,7 +278,7 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
 def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
     with Store.open(path) as store, Store.open(path) as other:
         store.add(night(1))
-        with store.still():
+        with store.snapshot():
             assert len(store.nights()) == 1
             assert other.add(night(2))
             assert [len(course.points) for course in queries.trend_series(store)] == [1]
@@ -429,7 +431,7 @@ def test_another_programs_database_is_not_ours(path: Path, marked: bool) -> None
         connection.execute("PRAGMA application_id = 77")
     connection.commit()
     connection.close()
-    with pytest.raises(Damaged, match="is another program's database"):
+    with pytest.raises(DamagedHistory, match="is another program's database"):
         Store.open(path)
 
 

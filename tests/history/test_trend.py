@@ -42,13 +42,13 @@ def test_what_was_outside_or_is_no_measure_is_shown_and_not_usual() -> None:
 def test_another_era_begins_anew() -> None:
     points = [*made(10.0, 12.0), *made(50.0, 60.0, era=2)]
     assert of(points) == Summary(4, 0, 60.0, 55.0, 5.0)
-    assert history_trend.usual(points) == [50.0, 60.0]
+    assert history_trend.usual_values(points) == [50.0, 60.0]
 
 
 def test_nothing_usual_and_nothing_at_all() -> None:
     assert of(made(1.0, held=False)) == Summary(1, 0, 1.0, None, None)
     assert of([]) == Summary(0, 0, None, None, None)
-    assert history_trend.recent([]) == ([], [])
+    assert history_trend.split_recent([]) == ([], [])
 
 
 @each(
@@ -72,7 +72,7 @@ def test_where_it_is_going(
 def test_too_few_nights_tell_nothing() -> None:
     assert of(made(*[10.0] * 6, *[20.0] * 7)).trend is None
     assert of(made(*[10.0] * 7, *[20.0] * 7)).trend == "up"
-    assert history_trend.recent(made(*map(float, range(9)))) == (
+    assert history_trend.split_recent(made(*map(float, range(9)))) == (
         [0.0, 1.0],
         [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
     )
@@ -85,12 +85,12 @@ def test_only_the_last_era_is_going_anywhere_and_only_by_nights_that_are_a_measu
         *made(99.0, era=2, held=False),
         *made(*[12.0] * 7, era=2),
     ]
-    assert history_trend.recent(points) == ([10.0] * 7, [12.0] * 7)
+    assert history_trend.split_recent(points) == ([10.0] * 7, [12.0] * 7)
 
 
 def test_a_trend_is_of_the_last_era_and_of_what_is_a_measure() -> None:
     points = [*made(1.0, 2.0), *made(3.0, era=2), *made(99.0, era=2, held=False), *made(4.0, era=2)]
-    assert history_trend.recent(points) == ([], [3.0, 4.0])
+    assert history_trend.split_recent(points) == ([], [3.0, 4.0])
     later = [*made(*[90.0] * 9), *made(*[10.0] * 7, *[10.5] * 7, era=2)]
     assert of(later).before == 10.0
 

@@ -7,7 +7,7 @@ from test_trend import made
 
 from acceptance import resources
 from acceptance.history import noise, trend
-from acceptance.history.trend import MOST, TrendPoint, TrendReport, TrendRow, TrendSeries
+from acceptance.history.trend import MAX_CHANGES, TrendPoint, TrendReport, TrendRow, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {
@@ -20,7 +20,7 @@ def row(
     points: list[TrendPoint], measurement: str = "copy_h2d", born: float | None = None
 ) -> TrendRow:
     course = TrendSeries("link.copy", measurement, "gpu0", "GB/s", "GPU-a", tuple(points))
-    return trend.row(course, BOOK, virtual=False, facts=FACTS, born=born)
+    return trend.row(course, BOOK, virtual=False, facts=FACTS, baseline=born)
 
 
 def test_a_course_is_held_against_its_own_noise() -> None:
@@ -55,11 +55,11 @@ def test_the_baseline_and_what_cannot_be_compared() -> None:
 def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> None:
     rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
-    found = TrendReport("m", 15, (), tuple(rows)).changed()
-    assert len(found) <= MOST
+    found = TrendReport("m", 15, (), tuple(rows)).largest_changes()
+    assert len(found) <= MAX_CHANGES
     assert [one.course.measurement for one in found] == [
         f"m{step}" for step in range(count - 1, 0, -1)
-    ][:MOST]
+    ][:MAX_CHANGES]
 
 
 def test_few_nights_tell_nothing() -> None:
@@ -80,5 +80,5 @@ def test_only_what_is_beyond_noise_changed() -> None:
     times = [one.summary.times or 0.0 for one in rows]
     assert times[0] == 0.0
     assert times[1] < 1.0 < times[2] < 2.0
-    found = TrendReport("m", 14, (), tuple(rows)).changed()
+    found = TrendReport("m", 14, (), tuple(rows)).largest_changes()
     assert [one.course.measurement for one in found] == ["copy_3", "copy_2"]

@@ -200,8 +200,8 @@ def test_the_newest_entries(run_dir: Path, root: Path) -> None:
     )
     with path.open("ab") as file:
         file.write(b'{"seq":50,"bo')
-    assert told(list(reader.newest(path))) == [f"{number}" for number in range(50)]
-    few = reader.newest(path, 1000)
+    assert told(list(reader.read_last_entries(path))) == [f"{number}" for number in range(50)]
+    few = reader.read_last_entries(path, 1000)
     assert told(list(few)) == [f"{number}" for number in range(50 - len(few), 50)]
     assert 5 < len(few) < 20
     assert (few[-1].seq, few[-1].segment) == (49, "telemetry-gpu.jsonl")
@@ -210,19 +210,19 @@ def test_the_newest_entries(run_dir: Path, root: Path) -> None:
 def test_no_segment_and_one_with_nothing_in_it_have_no_newest(
     tmp_path: Path, run_dir: Path, root: Path
 ) -> None:
-    assert reader.newest(tmp_path / "none.jsonl") == ()
-    assert reader.newest(write_segment(run_dir / "telemetry.jsonl", [], root)) == ()
+    assert reader.read_last_entries(tmp_path / "none.jsonl") == ()
+    assert reader.read_last_entries(write_segment(run_dir / "telemetry.jsonl", [], root)) == ()
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    assert reader.newest(tmp_path / "empty.jsonl") == ()
+    assert reader.read_last_entries(tmp_path / "empty.jsonl") == ()
 
 
 def test_a_segment_that_ends_in_rubbish(tmp_path: Path, run_dir: Path, root: Path) -> None:
     path = write_segment(run_dir / "telemetry.jsonl", [Note("a")], root)
     path.write_text(path.read_text() + "rubbish\n")
     with pytest.raises(JournalError, match=r"telemetry\.jsonl, near its end: is no record"):
-        reader.newest(path)
+        reader.read_last_entries(path)
     with pytest.raises(JournalError, match="cannot be read"):
-        reader.newest(tmp_path)
+        reader.read_last_entries(tmp_path)
 
 
 # --- following a segment that is being written ---
@@ -267,29 +267,29 @@ def test_a_tail_tells_damage(run_dir: Path, root: Path) -> None:
 
 def test_the_beginning_is_read_without_the_rest(run_dir: Path, root: Path) -> None:
     path = write_segment(run_dir / "journal.jsonl", [Note("one"), Note("two")], root)
-    head, first = reader.beginning(run_dir)
+    head, first = reader.read_first_record(run_dir)
     assert head.machine_id == "machine-1"
     assert first is not None
     assert first.body == Note("one")
     whole = path.read_bytes()
     path.write_bytes(whole[: whole.index(b"\n") + 1] + b'{"seq":0')
-    assert reader.beginning(run_dir) == (head, None)
+    assert reader.read_first_record(run_dir) == (head, None)
     path.write_bytes(whole.replace(b'"note"', b'"tone"'))
     with pytest.raises(JournalError, match="line 2: is no record"):
-        reader.beginning(run_dir)
+        reader.read_first_record(run_dir)
     path.write_bytes(b"nothing of ours")
     with pytest.raises(JournalError, match="line 1: is not the head"):
-        reader.beginning(run_dir)
+        reader.read_first_record(run_dir)
 
 
 def test_what_is_no_file_cannot_be_read_and_nobody_waits_for_it(run_dir: Path) -> None:
     with pytest.raises(NoRun):
-        reader.beginning(run_dir)
+        reader.read_first_record(run_dir)
     run_dir.mkdir()
     os.mkfifo(run_dir / "journal.jsonl")  # reading it would wait for somebody to write
     told = (
         r"journal\.jsonl: cannot be read \(it is a named pipe, not a file\): restore it from a copy"
     )
-    for reads in (reader.beginning, reader.read):
+    for reads in (reader.read_first_record, reader.read):
         with pytest.raises(JournalError, match=told):
             reads(run_dir)

@@ -241,8 +241,10 @@ def test_a_spoilt_byte_is_told_in_one_way_or_not_at_all(
 
 def reads_or_tells(path: Path) -> bool:
     try:
-        # one less: the last line end was hit
-        return len(read_segment(path).entries) in (len(EVERY), len(EVERY) - 1)
+        return len(read_segment(path).entries) in (
+            len(EVERY),
+            len(EVERY) - 1,
+        )  # one less: the last line end was hit
     except JournalError as error:
         return str(error).startswith(f"{path}, line ")
 

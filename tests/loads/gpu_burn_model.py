@@ -72,8 +72,9 @@ def burn(card: Card, dtype: str = "float32") -> int:
             card.operands(number, a)
             c[:] = right if card.operands is sound else np.matmul(a, b)
             card.result(number, slot, c)
-        # NaN and infinity less infinity: the comparison is false, as in C
-        with np.errstate(invalid="ignore"):
+        with np.errstate(
+            invalid="ignore"
+        ):  # NaN and infinity less infinity: the comparison is false, as in C
             errors += sum(int((np.abs(ring[0] - c) > EPSILON[dtype]).sum()) for c in ring[1:])
     return errors
 

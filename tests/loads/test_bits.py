@@ -16,10 +16,10 @@ DTYPES = ["float32", "float64"]
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_equal_bits_are_the_same_and_equal_values_are_not_enough(dtype: str) -> None:
     zero, minus = np.zeros(8, dtype=dtype), -np.zeros(8, dtype=dtype)
-    assert bits.same(zero, zero.copy())
-    assert not bits.same(zero, minus)
+    assert bits.same_bits(zero, zero.copy())
+    assert not bits.same_bits(zero, minus)
     nan = np.full(8, np.nan, dtype=dtype)
-    assert bits.same(nan, nan.copy())
+    assert bits.same_bits(nan, nan.copy())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -28,7 +28,7 @@ def test_one_bit_anywhere_is_found_and_located(dtype: str, index: int, bit: int)
     one = np.ones((100, 100), dtype=dtype)
     other = one.copy()
     bits.flip(other, index, bit)
-    assert not bits.same(one, other)
+    assert not bits.same_bits(one, other)
     found = bits.difference(one, other)
     assert found["elements"] == 1
     assert found["first"][0]["index"] == [index // 100, index % 100]
@@ -52,7 +52,7 @@ def test_nan_is_counted_apart_and_every_place_is_counted() -> None:
 @each("other", [np.zeros(4), np.zeros((4, 4)).T[:, :], np.zeros((4, 8))[:, ::2]])
 def test_parts_of_buffers_are_refused(other: Any) -> None:
     with pytest.raises(ValueError, match="only whole buffers of equal size"):
-        bits.same(np.zeros((4, 4)), other)
+        bits.same_bits(np.zeros((4, 4)), other)
 
 
 def test_sixty_one_turns_spoil_everything_and_every_turn_spoils_every_few_rows() -> None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.loads.burn.ring import AHEAD, LEAST, ResultGroup, ResultRing, division
+from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing, division
 
 
-@given(st.integers(LEAST, 40), st.integers(0, 200))
+@given(st.integers(MIN_GROUPS, 40), st.integers(0, 200))
 def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turns: int) -> None:
     ring, compared, left = ResultRing(groups), [], []
     for number in range(turns):
@@ -15,7 +15,7 @@ def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turn
         if ahead is not None:
             ahead.ticket = number
             compared.append(ahead.number)
-        made = ring.leave()
+        made = ring.pop()
         if made is not None:
             left.append(made.number)
             assert made.ticket is not None, "it is overwritten and was not compared"
@@ -24,8 +24,8 @@ def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turn
             )
             assert number - made.number == groups, "it lay in memory for the whole ring"
         assert ring.next == number % groups
-        ring.put(ResultGroup(ring.next, number, 0, 0.0))
-    rest = ring.rest()
+        ring.push(ResultGroup(ring.next, number, 0, 0.0))
+    rest = ring.drain()
     assert [made.number for made in rest] == list(range(max(0, turns - groups), turns))
     begun = [made.number for made in rest if made.ticket is not None]
     assert compared == [*left, *begun]
@@ -41,7 +41,7 @@ def test_a_ring_needs_room() -> None:
 def test_places_are_divided_so_that_each_has_had_another_shape(slots: int, most: int) -> None:
     group, groups = division(slots, most, 3)
     assert 1 <= group <= most
-    assert groups >= LEAST
+    assert groups >= MIN_GROUPS
     assert groups % 3 != 0
     assert group * groups <= slots
     if slots >= 20:

@@ -13,7 +13,7 @@ from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
 from thoroughness import some
 
 from acceptance.loads.cpu.cores import Core, parse_cores
-from acceptance.loads.cpu.gemm import arguments, conclude, dissent, ratios
+from acceptance.loads.cpu.gemm import arguments, conclude, digest_outliers, ratios
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
 from acceptance.loads.protocol import LoadOutput, Output, parse, salvage
 from acceptance.process.reaper import descendants
@@ -76,7 +76,7 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
 
 
 def test_a_worker_that_hangs_is_given_up() -> None:
-    done = run(*TINY, "--inject", "hang", "--grace", "1")
+    done = run(*TINY, "--inject", "hang", "--grace", "0.5")
     assert done.returncode == 1
     assert f"{COMPONENTS[-1]} has not answered" in done.stderr
     assert '"end"' not in done.stdout
@@ -216,7 +216,7 @@ def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product
         CORE[0]: WorkerReady("d", True, "numpy"),
         CORE[1]: WorkerReady("wrong", False, "numpy"),
     }
-    assert dissent(ready) == {}
+    assert digest_outliers(ready) == {}
     output = concluded(ready, {CORE[0]: LoopResult(10, 0, 1.0), CORE[1]: LoopResult(20, 20, 1.0)})
     assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 21}
     assert values(output, "cpu_gemm_products_f64") == {"cpu": 11}

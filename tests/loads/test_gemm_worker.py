@@ -12,11 +12,11 @@ from acceptance.loads.cpu import gemm_worker
 from acceptance.loads.cpu.cores import Core
 from acceptance.loads.cpu.gemm_worker import (
     FIRST,
-    Comparison,
-    injected,
+    ProductCheck,
+    inject_fault,
     library,
-    plain,
-    spoiled,
+    numpy_product,
+    spoiled_result,
     work,
 )
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
@@ -88,28 +88,28 @@ def test_a_slow_core_is_slow_by_the_share_that_was_asked(monkeypatch: pytest.Mon
     moments = iter([10.0, 12.0])
     monkeypatch.setattr(gemm_worker.time, "sleep", slept.append)
     monkeypatch.setattr(gemm_worker.time, "monotonic", lambda: next(moments))
-    injected("slow:75", lambda _turn, _out: None)(5, spoiled(8, "float32"))
+    inject_fault("slow:75", lambda _turn, _out: None)(5, spoiled_result(8, "float32"))
     assert slept == [6.0]
 
 
 def test_faults_of_the_timed_part_leave_the_first_product_alone() -> None:
     for kind in ("bitflip", "nan", "die", "hang", "slow:50"):
-        out = spoiled(8, "float64")
-        injected(kind, lambda _turn, _out: None)(FIRST, out)
-        assert (out == spoiled(8, "float64")).all()
+        out = spoiled_result(8, "float64")
+        inject_fault(kind, lambda _turn, _out: None)(FIRST, out)
+        assert (out == spoiled_result(8, "float64")).all()
     for kind in ("bitflip", "nan", "die", "hang"):
-        injected(kind, lambda _turn, _out: None)(1, out)
-    assert (out == spoiled(8, "float64")).all()
+        inject_fault(kind, lambda _turn, _out: None)(1, out)
+    assert (out == spoiled_result(8, "float64")).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_product_that_does_nothing_is_found(dtype: str) -> None:
-    _, _, multiply = plain(32, dtype)
-    first = spoiled(32, dtype)
+    _, _, multiply = numpy_product(32, dtype)
+    first = spoiled_result(32, dtype)
     multiply(FIRST, first)
     told: list[dict[str, Any]] = []
     result = first.copy()  # even if it begins with a right result
-    comparison = Comparison(first, result, told.append, time.monotonic())
+    comparison = ProductCheck(first, result, told.append, time.monotonic())
     for turn in range(20):
         comparison(turn)
     assert comparison.wrong == 19  # the first one was right
@@ -119,11 +119,11 @@ def test_a_product_that_does_nothing_is_found(dtype: str) -> None:
 @each("dtype", DTYPES)
 @each("block", [(0, 8), (24, 32), (8, 12)])
 def test_a_product_that_skips_a_block_is_found(dtype: str, block: tuple[int, int]) -> None:
-    _, _, multiply = plain(32, dtype)
-    first = spoiled(32, dtype)
+    _, _, multiply = numpy_product(32, dtype)
+    first = spoiled_result(32, dtype)
     multiply(FIRST, first)
     result = first.copy()
-    comparison = Comparison(first, result, lambda _details: None, time.monotonic())
+    comparison = ProductCheck(first, result, lambda _details: None, time.monotonic())
     part = slice(*block), slice(0, 16)
 
     def skipping(turn: int, out: Buffer) -> None:
@@ -139,10 +139,10 @@ def test_a_product_that_skips_a_block_is_found(dtype: str, block: tuple[int, int
 
 def test_a_worker_without_products_never_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     def idle(_size: int, _dtype: str) -> Any:
-        a, b, _ = plain(_size, _dtype)
+        a, b, _ = numpy_product(_size, _dtype)
         return a, b, lambda _turn, _out: None
 
-    monkeypatch.setattr(gemm_worker, "plain", idle)
+    monkeypatch.setattr(gemm_worker, "numpy_product", idle)
     (found, *_), ready, lap = messages()
     assert found["check"] == "exact"
     assert not ready.right

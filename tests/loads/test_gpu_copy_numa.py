@@ -12,8 +12,8 @@ from acceptance.loads.copy.numa import (
     Placement,
     cpu_list,
     pci_address,
+    pin_process,
     placement,
-    settle,
 )
 
 GPU = "0000:c1:00.0"
@@ -92,8 +92,8 @@ def test_the_process_is_pinned_only_where_there_is_somewhere(
     monkeypatch.setattr(
         numa, "placement", lambda address, allowed: Placement(frozenset(allowed), address)
     )
-    assert settle("there") == "there"
+    assert pin_process("there") == "there"
     assert pinned == [frozenset({0, 1})]
     monkeypatch.setattr(numa, "placement", lambda address, allowed: Placement(frozenset(), address))
-    assert settle("nowhere") == "nowhere"
+    assert pin_process("nowhere") == "nowhere"
     assert len(pinned) == 1

@@ -12,7 +12,12 @@ from load_program import run
 
 from acceptance.loads.card import CardError
 from acceptance.loads.copy import elementwise, load
-from acceptance.loads.copy.load import CopyError, beside, local_words, require_host_memory
+from acceptance.loads.copy.load import (
+    CopyError,
+    background_copies,
+    local_words,
+    require_host_memory,
+)
 from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.protocol import Output
 
@@ -20,9 +25,9 @@ MIB = 1 << 20
 
 
 def test_each_way_is_busy_for_longer_than_the_other() -> None:
-    assert beside(50.0, 50.0) == 3
-    assert beside(25.0, 6.0) == 3
-    assert beside(6.0, 25.0) == 7
+    assert background_copies(50.0, 50.0) == 3
+    assert background_copies(25.0, 6.0) == 3
+    assert background_copies(6.0, 25.0) == 7
 
 
 def test_local_buffers_are_beyond_the_cache() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.copy.tally import REPORTED, Tally, measure_copies
+from acceptance.loads.copy.tally import REPORTED, CopyTally, measure_copies
 
 
 class Fake:
@@ -44,10 +44,10 @@ def nothing(details: dict[str, Any]) -> None:
 
 def test_three_copies_at_least_and_the_first_does_not_count() -> None:
     tally = measure_copies(Fake(), 0.001, nothing, clock=clock(1.0))
-    assert tally == Tally([10.0, 10.0, 10.0], 4, 0)
+    assert tally == CopyTally([10.0, 10.0, 10.0], 4, 0)
     assert tally.median == 10.0
     assert (
-        tally.told("x")
+        tally.summary("x")
         == "x: best 10.00, median 10.00, worst 10.00 GB/s of 3 copies; 4 compared whole, 0 wrong"
     )
 

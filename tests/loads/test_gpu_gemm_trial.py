@@ -13,7 +13,7 @@ import pytest
 
 from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.verification import Trial
+from acceptance.loads.gemm.verification import FormatTrial
 
 
 class Buffer:
@@ -53,11 +53,11 @@ def spoil(result: Buffer) -> None:
 def products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, fake in {
         "normal": Product,
-        "whole": Product,
+        "whole_product": Product,
         "spoil": spoil,
         "digest": lambda result: f"digest of {result.held}",
         "difference": difference,
-        "judged": lambda product, kind: (None, kind),
+        "judge_product": lambda product, kind: (None, kind),
         "odd": lambda result: {"nan": 0, "infinite": 0},
     }.items():
         monkeypatch.setattr(verification, name, fake)
@@ -73,7 +73,7 @@ def held() -> int:
 
 
 def test_between_its_turns_a_format_holds_no_memory() -> None:
-    trial = Trial(DTYPES["f64"], 64, "cuda")
+    trial = FormatTrial(DTYPES["f64"], 64, "cuda")
     checked = trial.verify()
     assert (
         checked.notes[0] == "normal-random operands: normal; digest of the result digest of right"
@@ -82,7 +82,7 @@ def test_between_its_turns_a_format_holds_no_memory() -> None:
     assert held() == 1
     trial.release()
     assert held() == 0
-    assert trial.again() is None
+    assert trial.remake() is None
     assert held() == 1
     trial.spoil()
     assert trial.compare() == {"elements": 1}, (
@@ -95,11 +95,11 @@ def test_between_its_turns_a_format_holds_no_memory() -> None:
 
 
 def test_a_first_product_that_comes_out_otherwise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = Trial(DTYPES["i8"], 64, "cuda")
+    trial = FormatTrial(DTYPES["i8"], 64, "cuda")
     assert len(trial.verify().notes) == 1
     trial.release()
     monkeypatch.setattr(Product, "right", "wrong")
-    assert trial.again() == {
+    assert trial.remake() == {
         "expected": "digest of right",
         "got": "digest of wrong",
         "nan": 0,

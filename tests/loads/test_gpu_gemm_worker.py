@@ -11,7 +11,7 @@ from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, absent, fitting, needs
+from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, needs, report_absent
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
@@ -45,7 +45,7 @@ class FakeTrial:
     def release(self) -> None:
         self.told.append("release")
 
-    def again(self) -> dict[str, Any] | None:
+    def remake(self) -> dict[str, Any] | None:
         assert self.told[-1] == "release"
         self.told.append("again")
         return {"expected": "1", "got": "2"} if "again" in self.differs else None
@@ -242,7 +242,7 @@ def test_formats_need_the_memory_of_the_hungriest_of_them_and_not_of_all() -> No
 def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(
     gib: float, asked: int, judged: int
 ) -> None:
-    assert fitting(tuple(DTYPES.values()), asked, int(gib * 2**30)) == judged
+    assert fitting_size(tuple(DTYPES.values()), asked, int(gib * 2**30)) == judged
 
 
 def test_nothing_to_do_is_done() -> None:
@@ -253,7 +253,7 @@ def test_what_is_not_offered_is_absent_by_every_name() -> None:
     stream = io.StringIO()
     output = Output(stream)
     output.hello("gpu_gemm", {})
-    offered = absent(output, tuple(DTYPES.values()), (7, 0))
+    offered = report_absent(output, tuple(DTYPES.values()), (7, 0))
     output.end()
     assert [dtype.short for dtype in offered] == ["f64", "f32", "f16"]
     found = parse(stream.getvalue()).absences

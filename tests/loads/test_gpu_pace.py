@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.loads.card import take, times_for
-from acceptance.loads.gemm.worker import settled, sustain
+from acceptance.loads.gemm.worker import settled_rate, sustain
 
 
 def test_a_piece_of_work_is_timed_by_the_cards_clock() -> None:
@@ -33,7 +33,7 @@ def test_the_card_is_kept_at_it_for_the_time() -> None:
     assert 1.0 <= card.now < 1.1
     assert told == [seconds for seconds, _ in marks[1:]]
     assert [done for _, done in marks] == list(range(0, card.done + 1, 20))
-    assert settled(marks) == pytest.approx(1000)
+    assert settled_rate(marks) == pytest.approx(1000)
 
 
 @given(st.floats(1e-4, 0.3), st.floats(0.3, 3.0), st.floats(0.05, 2.0))
@@ -44,7 +44,7 @@ def test_whatever_one_product_was_thought_to_take(
     marks = sustain(card, card.work, seconds, real_s * wrong_by, lambda _: None)
     assert card.now >= seconds
     assert card.done == marks[-1][1]
-    assert settled(marks) == pytest.approx(1 / real_s)
+    assert settled_rate(marks) == pytest.approx(1 / real_s)
 
 
 def test_slow_work_is_not_given_far_beyond_the_time() -> None:
@@ -55,7 +55,7 @@ def test_slow_work_is_not_given_far_beyond_the_time() -> None:
 def test_only_the_last_half_counts() -> None:
     card = FakeCard(lambda now: 0.001 if now < 2 else 0.002)
     marks = sustain(card, card.work, 6.0, 0.001, lambda _: None)
-    assert settled(marks) == pytest.approx(500)
-    assert settled([(0.0, 0), (4.0, 1)]) == 0.25
-    assert settled([(0.0, 0), (4.0, 1), (9.0, 2)]) == 0.2
-    assert settled([(0.0, 0), (4.0, 1), (7.9, 2)]) == 2 / 7.9
+    assert settled_rate(marks) == pytest.approx(500)
+    assert settled_rate([(0.0, 0), (4.0, 1)]) == 0.25
+    assert settled_rate([(0.0, 0), (4.0, 1), (9.0, 2)]) == 0.2
+    assert settled_rate([(0.0, 0), (4.0, 1), (7.9, 2)]) == 2 / 7.9

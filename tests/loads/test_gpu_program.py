@@ -8,7 +8,7 @@ from cases import each
 
 from acceptance.loads import program
 from acceptance.loads.card import CardError
-from acceptance.loads.program import leave, run_guarded
+from acceptance.loads.program import exit_load, run_guarded
 
 
 class Odd(Exception):
@@ -62,7 +62,7 @@ def test_a_mistake_of_our_own_is_not_hidden() -> None:
 def test_after_a_failure_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
     monkeypatch.setattr(program.os, "_exit", left.append)
-    leave(0)
+    exit_load(0)
     assert left == []
-    leave(1)
+    exit_load(1)
     assert left == [1]

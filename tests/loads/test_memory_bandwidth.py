@@ -137,7 +137,7 @@ def test_available_memory_is_read_from_the_kernel(tmp_path: Path) -> None:
 @pytest.fixture
 def arrays(monkeypatch: pytest.MonkeyPatch) -> Arrays:
     monkeypatch.setattr(memory_worker, "BLOCK", 100)
-    return Arrays.filled(250, 3)
+    return Arrays.allocate(250, 3)
 
 
 def test_arrays_hold_whole_numbers_that_differ(arrays: Arrays) -> None:
@@ -148,7 +148,7 @@ def test_arrays_hold_whole_numbers_that_differ(arrays: Arrays) -> None:
         assert array.max() <= 2**50
         assert (array == np.rint(array)).all()
     assert not np.intersect1d(arrays.b, arrays.c).size
-    assert not np.intersect1d(arrays.b, Arrays.filled(250, 4).b).size
+    assert not np.intersect1d(arrays.b, Arrays.allocate(250, 4).b).size
 
 
 def test_right_results_pass_and_results_of_the_other_kernel_do_not(arrays: Arrays) -> None:

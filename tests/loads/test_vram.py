@@ -295,8 +295,9 @@ def test_a_memory_that_keeps_nothing(
     class Rotten:
         def launch(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
             sound.launch(name, blocks, threads, *arguments)
-            # the piece that was taken last is the memory
-            gpu.given.array[:] ^= 0x5555_0000_0000_0001
+            gpu.given.array[:] ^= (
+                0x5555_0000_0000_0001  # the piece that was taken last is the memory
+            )
 
     sound = gpu.built
     monkeypatch.setattr(gpu, "built", Rotten())

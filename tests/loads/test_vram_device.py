@@ -14,7 +14,7 @@ import acceptance.loads
 from acceptance.loads.card import CardError
 from acceptance.loads.vram import device as vram_device
 from acceptance.loads.vram import kernels
-from acceptance.loads.vram.device import CudaMemory, Hung, usable, wait
+from acceptance.loads.vram.device import CudaMemory, GpuHung, usable, wait
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.words import Words
 
@@ -54,7 +54,7 @@ def test_a_gpu_that_answers_is_waited_for_and_one_that_does_not_is_given_up() ->
     wait(lambda: next(answers), clock, clock.sleep)
     assert clock.now == pytest.approx(0.2)
     with pytest.raises(
-        Hung, match=r"^the GPU did not finish a pass over its memory within 60 s: it hangs$"
+        GpuHung, match=r"^the GPU did not finish a pass over its memory within 60 s: it hangs$"
     ):
         wait(lambda: False, clock, clock.sleep)
     assert clock.now == pytest.approx(60.2, abs=0.01)
@@ -134,7 +134,7 @@ def test_a_gpu_that_hangs_in_the_midst_of_many_works(gpu: Gpu) -> None:
     asked = gpu.asked
     memory.work(Pass((sweep,) * 1000))
     assert gpu.asked - asked == 7, "1000 works are seen to be done on the way"
-    with pytest.raises(Hung):
+    with pytest.raises(GpuHung):
         memory.work(Pass((Spin(), *(sweep,) * 100000)))
     assert len(gpu.launched) < 1000 + 400
 

@@ -14,7 +14,14 @@ from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
 from acceptance.loads.vram.patterns import PATTERNS, retention
-from acceptance.loads.vram.worker import COMPONENT, LEAST, LINES, PassResult, VramWorker, copy_of
+from acceptance.loads.vram.worker import (
+    COMPONENT,
+    LINES,
+    MIN_WORDS,
+    PassResult,
+    VramWorker,
+    copy_of,
+)
 
 WORDS = 64 * TILE
 BYTES_S = 1e6  # of the fake memory: a pass that reads and writes all takes 2.1 s
@@ -245,8 +252,8 @@ def test_a_kernel_that_did_not_do_its_work_proves_nothing(seen: int) -> None:
 
 def test_too_little_memory_is_said_so() -> None:
     with pytest.raises(CardError, match="only 56 KiB of the GPU's memory are free"):
-        FakeMemory(words=LEAST - TILE // 2).run()
-    assert values(FakeMemory(words=LEAST).run())["vram_miscompares"][2] == 0
+        FakeMemory(words=MIN_WORDS - TILE // 2).run()
+    assert values(FakeMemory(words=MIN_WORDS).run())["vram_miscompares"][2] == 0
 
 
 def test_progress_goes_up_to_its_end() -> None:

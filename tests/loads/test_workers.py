@@ -18,7 +18,9 @@ def program(body: str, drive: str) -> tuple[str, str]:
         [
             "import os, signal, sys, time",
             "from acceptance.loads.cpu.cores import parse_cores",
+            "from acceptance.loads.cpu import workers",
             "from acceptance.loads.cpu.workers import Team, WorkerLost",
+            "workers.END_S = 0.5",
             "def body(core, connection):",
             textwrap.indent(body, "    "),
             "heard = []",
@@ -41,7 +43,7 @@ def test_workers_are_pinned_and_told_to_use_one_thread() -> None:
             "connection.send(('state', (sorted(os.sched_getaffinity(0)), "
             "os.environ['OPENBLAS_NUM_THREADS'])))"
         ),
-        "print(sorted(team.hear('state', 20, other).values()))",
+        "print(sorted(team.collect('state', 20, other).values()))",
     )
     assert said.splitlines()[0] == repr([([cpu], "1") for cpu in CPUS])
 
@@ -50,8 +52,8 @@ def test_all_start_at_one_moment_and_are_heard() -> None:
     said, _ = program(
         "connection.send(('ready', None)); connection.send(('done', connection.recv()))",
         (
-            "team.hear('ready', 20, other); team.start(lambda moment: moment); "
-            "print(len(set(team.hear('done', 20, other).values())))"
+            "team.collect('ready', 20, other); team.start(lambda moment: moment); "
+            "print(len(set(team.collect('done', 20, other).values())))"
         ),
     )
     assert said.splitlines()[0] == "1"
@@ -73,7 +75,7 @@ def test_all_start_at_one_moment_and_are_heard() -> None:
 def test_a_lost_worker_is_named_with_how_it_ended(body: str, said: str) -> None:
     last = CPUS[-1]
     out, _ = program(
-        f"if core.cpu != {last}: time.sleep(60)\n{body}", "team.hear('done', 30, other)"
+        f"if core.cpu != {last}: time.sleep(60)\n{body}", "team.collect('done', 30, other)"
     )
     assert out.splitlines()[0] == f"lost: the worker on core:{last} {said}"
 
@@ -81,7 +83,7 @@ def test_a_lost_worker_is_named_with_how_it_ended(body: str, said: str) -> None:
 def test_what_others_found_is_heard_although_one_is_lost() -> None:
     out, _ = program(
         f"connection.send(('miscompare', core.cpu))\nif core.cpu != {CPUS[-1]}: time.sleep(60)",
-        f"{ALL_SPOKE}\nteam.hear('done', 20, other)",
+        f"{ALL_SPOKE}\nteam.collect('done', 20, other)",
     )
     assert "ended early with exit code 0" in out
     assert sorted(eval(out.splitlines()[-1].removeprefix("heard: "))) == CPUS
@@ -90,7 +92,7 @@ def test_what_others_found_is_heard_although_one_is_lost() -> None:
 def test_silence_has_an_end_and_what_was_said_besides_is_heard() -> None:
     out, _ = program(
         "connection.send(('miscompare', 1)); time.sleep(60)",
-        f"{ALL_SPOKE}\nteam.hear('done', 0.5, other)",
+        f"{ALL_SPOKE}\nteam.collect('done', 0.5, other)",
     )
     assert "has not answered within 0.5 s and was killed" in out
     assert out.splitlines()[-1] == f"heard: {[1] * len(CPUS)}"
@@ -100,7 +102,7 @@ def test_a_worker_lost_before_the_start_is_named() -> None:
     out, _ = program(
         "connection.send(('ready', None))",
         (
-            "team.hear('ready', 20, other)\nfor member in team._members: "
+            "team.collect('ready', 20, other)\nfor member in team._members: "
             "member.process.join()\nteam.start(lambda moment: moment)"
         ),
     )
@@ -109,7 +111,8 @@ def test_a_worker_lost_before_the_start_is_named() -> None:
 
 def test_a_stray_print_of_a_worker_does_not_reach_standard_output() -> None:
     out, err = program(
-        "print('stray', flush=True); connection.send(('done', 1))", "team.hear('done', 20, other)"
+        "print('stray', flush=True); connection.send(('done', 1))",
+        "team.collect('done', 20, other)",
     )
     assert "stray" not in out
     assert "stray" in err

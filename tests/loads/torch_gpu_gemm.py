@@ -15,8 +15,22 @@ import torch
 
 from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.product import difference, digest, normal, settings, spoil, whole, words
-from acceptance.loads.gemm.verification import BANDS, Trial, judged, reference, sampled
+from acceptance.loads.gemm.product import (
+    difference,
+    digest,
+    normal,
+    settings,
+    spoil,
+    whole_product,
+    words,
+)
+from acceptance.loads.gemm.verification import (
+    BANDS,
+    FormatTrial,
+    judge_product,
+    reference,
+    sampled_rows,
+)
 from acceptance.loads.gemm.worker import GEMM_NAMES, GemmOptions, GemmWorker
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
@@ -45,7 +59,7 @@ def as_the_load_does() -> None:
 
 @every
 def test_a_right_product_is_found_right(dtype: Dtype) -> None:
-    trial = Trial(dtype, SIZE, "cpu")
+    trial = FormatTrial(dtype, SIZE, "cpu")
     checked = trial.verify()
     assert checked.findings == ()
     assert len(checked.notes) == (1 if dtype.exact else 2)
@@ -56,7 +70,7 @@ def test_a_right_product_is_found_right(dtype: Dtype) -> None:
 
 @every
 def test_a_changed_bit_and_an_old_result_differ_from_the_first(dtype: Dtype) -> None:
-    trial = Trial(dtype, SIZE, "cpu")
+    trial = FormatTrial(dtype, SIZE, "cpu")
     trial.verify()
     trial.multiply()
     found = trial.compare(falsify=True)
@@ -74,17 +88,17 @@ def test_a_changed_bit_and_an_old_result_differ_from_the_first(dtype: Dtype) -> 
 
 @every
 def test_the_first_product_is_the_same_when_it_is_made_again(dtype: Dtype) -> None:
-    trial = Trial(dtype, SIZE, "cpu")
+    trial = FormatTrial(dtype, SIZE, "cpu")
     trial.verify()
     trial.release()
-    assert trial.again() is None
+    assert trial.remake() is None
     trial.spoil()
     trial.multiply()
     assert trial.compare() is None
 
 
 def test_another_first_product_than_before_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = Trial(DTYPES["f32"], SIZE, "cpu")
+    trial = FormatTrial(DTYPES["f32"], SIZE, "cpu")
     trial.verify()
     trial.release()
 
@@ -94,7 +108,7 @@ def test_another_first_product_than_before_is_found(monkeypatch: pytest.MonkeyPa
         return product
 
     monkeypatch.setattr(verification, "normal", changed)
-    found = trial.again()
+    found = trial.remake()
     assert found is not None
     assert found["expected"] != found["got"]
     assert (found["nan"], found["infinite"]) == (0, 0)
@@ -114,7 +128,7 @@ def test_operands_are_the_same_every_time_and_not_each_other(dtype: Dtype) -> No
 
 @every
 def test_the_second_product_is_of_whole_numbers_up_to_its_bound(dtype: Dtype) -> None:
-    for operand in (whole(dtype, SIZE, "cpu").a, whole(dtype, SIZE, "cpu").b):
+    for operand in (whole_product(dtype, SIZE, "cpu").a, whole_product(dtype, SIZE, "cpu").b):
         numbers = operand.double()
         assert torch.equal(numbers, numbers.round())
         assert 0.9 * dtype.largest(SIZE) < float(numbers.abs().max()) <= dtype.largest(SIZE)
@@ -134,12 +148,12 @@ def test_the_reference_is_the_product_of_these_rows_and_of_their_squares(dtype: 
 @every
 @pytest.mark.parametrize("kind", ["normal", "whole"])
 def test_a_foreign_band_of_rows_is_found(dtype: Dtype, kind: str) -> None:
-    product = (whole if kind == "whole" else normal)(dtype, SIZE, "cpu")
+    product = (whole_product if kind == "whole" else normal)(dtype, SIZE, "cpu")
     product.multiply()
-    assert judged(product, kind)[0] is None
+    assert judge_product(product, kind)[0] is None
     band = product.result[64:68]
     band.copy_(band.flip(1) * 100)  # far off, for the widest bound too
-    found, told = judged(product, kind)
+    found, told = judge_product(product, kind)
     assert found is not None
     assert found["check"] == kind
     assert found["elements"] > SIZE / 2
@@ -149,10 +163,10 @@ def test_a_foreign_band_of_rows_is_found(dtype: Dtype, kind: str) -> None:
 
 @every
 def test_one_wrong_whole_number_in_a_sampled_row_is_found(dtype: Dtype) -> None:
-    product = whole(dtype, SIZE, "cpu")
+    product = whole_product(dtype, SIZE, "cpu")
     product.multiply()
     product.result[:, 9] += 32 if dtype.result_error else 1
-    found, _ = judged(product, "whole")
+    found, _ = judge_product(product, "whole")
     assert found is not None
     assert {one["index"][1] for one in found["first"]} == {9}
 
@@ -163,21 +177,21 @@ def test_what_is_no_number_is_found_wherever_it_is(short: str, strange: float) -
     product = normal(DTYPES[short], SIZE, "cpu")
     product.multiply()
     product.result[3, 5] = strange
-    found, _ = judged(product, "normal")
+    found, _ = judge_product(product, "normal")
     assert found is not None
     assert (found["nan"], found["infinite"]) == ((1, 0) if strange != strange else (0, 1))
     product.result.fill_(strange)
-    found, _ = judged(product, "normal")
+    found, _ = judge_product(product, "normal")
     assert found is not None
     assert found["elements"] == found["rows"] * SIZE
 
 
 def test_every_band_has_one_row() -> None:
     for size in (64, 256, 8192):
-        rows = sampled(size)
+        rows = sampled_rows(size)
         assert [row * BANDS // size for row in rows] == list(range(BANDS))
-    assert sampled(10) == list(range(10))
-    assert len({tuple(sampled(8192)) for _ in range(3)}) == 3
+    assert sampled_rows(10) == list(range(10))
+    assert len({tuple(sampled_rows(8192)) for _ in range(3)}) == 3
 
 
 @every
@@ -207,7 +221,7 @@ def ran(inject: str | None) -> LoadOutput:
         order,
         Processor(),
         output,
-        lambda dtype, size: Trial(dtype, size, "cpu"),
+        lambda dtype, size: FormatTrial(dtype, size, "cpu"),
         multiply,
         sleep=lambda _: None,
     ).run()

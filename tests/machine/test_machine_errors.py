@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance.machine import machine_file
-from acceptance.machine.machine_file import MachineFileError, misfit
+from acceptance.machine.machine_file import MachineFileError, key_error
 
 HEAD = 'schema = 1\nname = "box"\n'  # what follows begins in line 3
 LIMIT = '[[limit]]\nmeasurement = "heat"\nunit = "degC"\nbasis = "b"\nhigh = 90\n'
@@ -414,7 +414,9 @@ def test_what_does_not_fit_the_checks_is_told_with_file_line_and_key(tmp_path: P
     file.write_text(
         '\ufeffschema = 1\n\n[[waiver]]\nskip = "cpo"\nreason = "r"\n', encoding="utf-8"
     )
-    error = misfit(file, ["waiver", 0, "skip"], "a waiver names the check cpo, and there is none")
+    error = key_error(
+        file, ["waiver", 0, "skip"], "a waiver names the check cpo, and there is none"
+    )
     assert str(error) == (
         f"{file}, line 4: waiver (number 1).skip: a waiver names the check cpo, and there is none"
     )

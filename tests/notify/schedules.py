@@ -13,7 +13,7 @@ def schedule(
     *arguments: str,
     program: str = "/opt/rigproof/bin/rigproof",
     folder: str = "/var/lib/rigproof",
-    at: time = default_time.AT,
+    at: time = default_time.DEFAULT_TIME,
     user: bool = False,
     run_as: str | None = None,
     telling: tuple[str, ...] = (),

@@ -129,7 +129,7 @@ def test_systemd_starts_no_program_with_quotes_in_its_name(tmp_path: Path, sign:
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     (tmp_path / "x.service").write_text(
-        f"[Service]\nType=oneshot\nExecStart={units.quoted_word(str(path))}\n"
+        f"[Service]\nType=oneshot\nExecStart={units.quote_word(str(path))}\n"
     )
     done = analyze("verify", "--man=no", str(tmp_path / "x.service"))
     assert "Executable name contains special characters" in done.stderr
@@ -162,7 +162,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize(("zone", "day"), CHANGES)
-@pytest.mark.parametrize("at", [default_time.AT, time(0, 30), time(2, 30), time(3, 30)])
+@pytest.mark.parametrize("at", [default_time.DEFAULT_TIME, time(0, 30), time(2, 30), time(3, 30)])
 def test_one_night_is_one_run_when_clocks_are_changed(
     zone: str, day: date, at: time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,4 +177,4 @@ def test_one_night_is_one_run_when_clocks_are_changed(
     nights = [day + timedelta(days=ahead) for ahead in range(4)]
     due = [f"{night} {at:%H:%M}:00" for night in nights if night != lost]
     assert moments(at, zone, f"{day - timedelta(days=1)} 12:00:00", 3) == due[:3]
-    assert lost is None or at != default_time.AT
+    assert lost is None or at != default_time.DEFAULT_TIME

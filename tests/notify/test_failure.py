@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.notify.schedule import failure_note
-from acceptance.notify.schedule.failure_note import Note
+from acceptance.notify.schedule.failure_note import FailureNote
 
 
 def monitor(result: str, code: str = "", status: str = "") -> dict[str, str]:
@@ -14,11 +14,11 @@ def monitor(result: str, code: str = "", status: str = "") -> dict[str, str]:
     }
 
 
-TOLD, UNTOLD = Note("a1", "/runs/a", told=True), Note("a1", "/runs/a", told=False)
+TOLD, UNTOLD = FailureNote("a1", "/runs/a", told=True), FailureNote("a1", "/runs/a", told=False)
 
 
-@pytest.mark.parametrize(
-    ("environment", "note", "text"),
+@each(
+    "environment, note, text",
     [
         (monitor("exit-code", "exited", "1"), TOLD, "ended with FAIL"),
         (monitor("exit-code", "exited", "3"), TOLD, "ended with UNJUDGED"),
@@ -61,7 +61,9 @@ TOLD, UNTOLD = Note("a1", "/runs/a", told=True), Note("a1", "/runs/a", told=Fals
         ({}, None, "did not end with PASS"),
     ],
 )
-def test_how_a_night_ended(environment: dict[str, str], note: Note | None, text: str) -> None:
+def test_how_a_night_ended(
+    environment: dict[str, str], note: FailureNote | None, text: str
+) -> None:
     """An exit code alone proves nothing: Python ends with 1, too, where it breaks off."""
     found = failure_note.ending(environment, note, user=False)
     assert found.told is (note is TOLD)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.notify.schedule import failure_note
-from acceptance.notify.schedule.failure_note import Note
+from acceptance.notify.schedule.failure_note import FailureNote
 
 NIGHT, UNIT = {"INVOCATION_ID": "a1"}, {"MONITOR_INVOCATION_ID": "a1"}
 
@@ -19,7 +19,9 @@ def test_it_is_found_by_the_unit_of_the_same_start(
     tmp_path: Path, run_dir: Path | None, told: bool
 ) -> None:
     failure_note.write_note(tmp_path, NIGHT, run_dir, told=told)
-    assert failure_note.find(tmp_path, UNIT) == Note("a1", str(run_dir) if run_dir else None, told)
+    assert failure_note.find(tmp_path, UNIT) == FailureNote(
+        "a1", str(run_dir) if run_dir else None, told
+    )
 
 
 def test_of_another_night_it_says_nothing(tmp_path: Path) -> None:

@@ -65,9 +65,9 @@ def test_the_failure_unit_learns_whether_everybody_was_told(
     monkeypatch.setenv(failure_note.OWN, "a1")
     (here / "reports").mkdir()
     assert main(["nightly", "--on-fail", command]) == 3
-    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) == failure_note.Note(
-        "a1", None, told
-    )
+    assert failure_note.find(
+        here / "reports", {failure_note.OTHERS: "a1"}
+    ) == failure_note.FailureNote("a1", None, told)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert (here / "reports/latest").resolve() == other
     folder = here / "reports" / told["run_id"]
     assert (here / "made").read_text() == f"{folder}\n"
-    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) == failure_note.Note(
-        "a1", str(folder), told=True
-    )
+    assert failure_note.find(
+        here / "reports", {failure_note.OTHERS: "a1"}
+    ) == failure_note.FailureNote("a1", str(folder), told=True)
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     (failed,) = [
         case for case in suite if any(isinstance(result, Failure) for result in case.result)

@@ -198,7 +198,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
 def test_a_command_without_end_is_ended(
     tmp_path: Path, hook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notices, "TOLD_S", 0.3)
+    monkeypatch.setattr(notices, "TOLD_S", 0.1)
     hook.write_text("#!/bin/sh\nsleep 600\n")
     (said,) = notices.notify_run(
         made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))

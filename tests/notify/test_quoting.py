@@ -4,6 +4,7 @@ import re
 import shlex
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,8 +13,8 @@ from acceptance.notify.schedule import units
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
 
-@pytest.mark.parametrize(
-    ("text", "quoted"),
+@each(
+    "text, quoted",
     [
         ("/usr/bin/rigproof", "/usr/bin/rigproof"),
         ("--out=/a-b_c@d:e,f+g", "--out=/a-b_c@d:e,f+g"),
@@ -30,16 +31,16 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
     ],
 )
 def test_an_argument(text: str, quoted: str) -> None:
-    assert units.quoted_word(text) == quoted
+    assert units.quote_word(text) == quoted
 
 
 def test_in_the_programs_path_no_variable_is_replaced() -> None:
-    assert units.quoted_program("/a $b/50%") == '"/a $b/50%%"'
+    assert units.quote_program("/a $b/50%") == '"/a $b/50%%"'
 
 
 @given(text=texts)
 def test_whatever_an_argument_holds_the_unit_stays_a_line(text: str) -> None:
-    quoted = units.quoted_word(text)
+    quoted = units.quote_word(text)
     assert len(quoted.split("\n")) == 1
     if quoted.startswith('"'):
         # Read as systemd.syntax(7) says: escapes, then doubled signs.
@@ -58,13 +59,13 @@ def test_whatever_an_argument_holds_the_unit_stays_a_line(text: str) -> None:
 @pytest.mark.parametrize("text", ["a\0b", "\udcff"])
 def test_what_no_unit_can_hold(text: str) -> None:
     with pytest.raises(units.Unquotable, match="holds a character that no unit can hold"):
-        units.quoted_word(text)
+        units.quote_word(text)
 
 
 @pytest.mark.parametrize("path", ["/a'b", '/a"b', "/a\\b", "/a\nb", "/\udcff", "/a\0b"])
 def test_what_systemd_does_not_start(path: str) -> None:
     with pytest.raises(units.Unquotable, match="has a name that systemd does not start"):
-        units.quoted_program(path)
+        units.quote_program(path)
 
 
 @given(

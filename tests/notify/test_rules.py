@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.core.fold import fold
 from acceptance.core.record import Observed, Postponed, RunEnded
-from acceptance.history.reference import Bounds, First, Level, Reference
+from acceptance.history.reference import FirstNights, Level, Reference, ReferenceBounds
 from acceptance.notify import textfile
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -30,8 +30,8 @@ PAST = Reference(
     decides=True,
     off_fails=3,
     off_of=10,
-    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
-    first=First(152.0, 10, 20000.0, Bounds(low=140.0), baseline=True),
+    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+    first=FirstNights(152.0, 10, 20000.0, ReferenceBounds(low=140.0), baseline=True),
 )
 _METRIC = re.compile(r"\brigproof_[a-z_]+")
 
@@ -57,9 +57,9 @@ def everything() -> tuple[bytes, ...]:
         [started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")]
     )
     return (
-        textfile.of_run(fold(ran.entries), ran),
-        textfile.of_run(*samples.mixed()),
-        textfile.of_night(fold(put_off.entries), put_off),
+        textfile.run_metrics(fold(ran.entries), ran),
+        textfile.run_metrics(*samples.mixed()),
+        textfile.night_metrics(fold(put_off.entries), put_off),
     )
 
 
@@ -135,6 +135,6 @@ def test_prometheus_has_nothing_against_the_metrics(tmp_path: Path) -> None:
         ("mixed", samples.mixed()),
         ("hostile", samples.hostile('\\ " \n {} \x1b 中')),
     ):
-        (tmp_path / name).write_bytes(textfile.of_run(*run) + textfile.of_night(*run))
+        (tmp_path / name).write_bytes(textfile.run_metrics(*run) + textfile.night_metrics(*run))
         done = promtool("check", "metrics", stdin=tmp_path / name)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import journals
 import pytest
+from cases import each
 
 from acceptance.__main__ import main
 from acceptance.cli import schedule
@@ -169,8 +170,8 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "没有" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
+@each(
+    "typed, words",
     [
         ([], "WHAT"),
         (["begin"], "'begin'"),

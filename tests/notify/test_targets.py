@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.notify import targets
 from acceptance.notify.targets import TargetError
@@ -46,7 +47,7 @@ def test_an_address_may_stand_in_a_file(tmp_path: Path) -> None:
 def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
     found = targets.read(webhook=URL, secret_file=secret(tmp_path, b"0123456789abcdef"))
     assert found.webhook is not None
-    assert found.webhook.shown == "https://hooks.example/..."
+    assert found.webhook.safe_address == "https://hooks.example/..."
     for word in ("secret", "password", "0123456789abcdef", "T0"):
         assert word not in repr(found)
 
@@ -63,11 +64,11 @@ def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
 def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
     found = targets.read(webhook=url).webhook
     assert found is not None
-    assert found.shown == shown
+    assert found.safe_address == shown
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@each(
+    "given, words",
     [
         (
             {"textfile": Path("rigproof.txt")},
@@ -131,7 +132,8 @@ def test_a_command_that_may_not_be_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # root, as whom the tests may run, may write everywhere
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(
+        os, "access", lambda *_: False
+    )  # root, as whom the tests may run, may write everywhere
     with pytest.raises(TargetError, match="you may not write into"):
         targets.read(tmp_path / "x.prom")

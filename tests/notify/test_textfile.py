@@ -17,7 +17,7 @@ from acceptance.core.fold import fold
 from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import Bounds, First, Level, NoiseGrowth, Reference
+from acceptance.history.reference import FirstNights, Level, NoiseGrowth, Reference, ReferenceBounds
 from acceptance.journal.reader import Journal
 from acceptance.notify import textfile
 
@@ -29,7 +29,7 @@ def parsed(content: bytes) -> dict[str, Metric]:
 
 
 def read(run: tuple[Verdict, Journal]) -> dict[str, Metric]:
-    return parsed(textfile.of_run(*run))
+    return parsed(textfile.run_metrics(*run))
 
 
 def values(metric: Metric, *labels: str) -> dict[tuple[str | None, ...], float]:
@@ -53,7 +53,7 @@ def test_the_verdict_is_one_of_three(run: tuple[Verdict, Journal], word: str) ->
 
 
 def test_a_run_that_never_came_about_is_unjudged_and_says_nothing_else() -> None:
-    found = parsed(textfile.of_trouble())
+    found = parsed(textfile.no_run_metrics())
     assert list(found) == ["rigproof_run_verdict"]
     assert values(found["rigproof_run_verdict"], "verdict")["UNJUDGED",] == 1.0
 
@@ -123,8 +123,9 @@ def test_counts_and_checks() -> None:
 def test_times() -> None:
     verdict, found = samples.passing()
     told = read((verdict, found))
-    # 2026-01-01 00:00 UTC
-    assert told["rigproof_run_started_timestamp_seconds"].samples[0].value == 1767225600.0
+    assert (
+        told["rigproof_run_started_timestamp_seconds"].samples[0].value == 1767225600.0
+    )  # 2026-01-01 00:00 UTC
     assert told["rigproof_run_ended_timestamp_seconds"].samples[0].value == 1767225600.0
     # One second of the boot-time clock from record to record, though the time of day stood still.
     assert told["rigproof_run_duration_seconds"].samples[0].value == len(found.entries) - 1
@@ -161,8 +162,8 @@ PAST = Reference(
     decides=True,
     off_fails=3,
     off_of=10,
-    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
-    first=First(152.0, 10, 20000.0, Bounds(low=140.0), baseline=True),
+    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+    first=FirstNights(152.0, 10, 20000.0, ReferenceBounds(low=140.0), baseline=True),
 )
 
 
@@ -271,7 +272,7 @@ def night(*bodies: Body) -> dict[str, float]:
     found = samples.journal([RunStarted("run-1", made, {}, "machine-1"), *bodies])
     return {
         name: metric.samples[0].value
-        for name, metric in parsed(textfile.of_night(fold(found.entries), found)).items()
+        for name, metric in parsed(textfile.night_metrics(fold(found.entries), found)).items()
     }
 
 

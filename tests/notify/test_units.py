@@ -79,7 +79,7 @@ def test_the_timer() -> None:
 
 def test_what_is_started_when_a_night_fails() -> None:
     made = schedule("--machine", "x", "--on-fail", "mail root", telling=("--on-fail", "mail root"))
-    found = settings(units.failed(made))
+    found = settings(units.failure_unit(made))
     assert found["ExecStart"] == [
         '/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"'
     ]

@@ -92,11 +92,18 @@ def test_no_redirect_is_followed(status: int) -> None:
     assert (len(there.seen), other.seen) == (1, [])
 
 
-def test_the_receivers_own_wish_for_a_pause_is_kept() -> None:
-    with receiving((429, {"Retry-After": "1"}), 200) as there:
-        began = time.monotonic()
+def test_the_receivers_own_wish_for_a_pause_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(webhook, "_wait", waited.append)
+    with receiving((429, {"Retry-After": "7"}), 200) as there:
         assert post(there.url) is None
-        assert time.monotonic() - began >= 1.0
+    assert waited == [7.0]
+
+
+def test_a_pause_is_waited_for() -> None:
+    began = time.monotonic()
+    webhook._wait(0.05)
+    assert time.monotonic() - began >= 0.05
 
 
 @pytest.mark.parametrize("wish", ["3600", "9999999999999", "soon", "-1", "\u00b2"])
@@ -118,7 +125,7 @@ def test_nobody_listens() -> None:
 
 
 def test_who_comes_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "ANSWER_S", 0.2)
+    monkeypatch.setattr(webhook, "ANSWER_S", 0.05)
     with receiving(200, hang=True) as there:
         assert (
             post(there.url)
@@ -134,7 +141,7 @@ def test_the_deadline_holds_whatever_the_receiver_does(
     monkeypatch.setattr(webhook, "GIVEN_UP_S", 0.1)
     with receiving(200, hang=kind == "hang", drip=kind == "drip") as there:
         began = time.monotonic()
-        said = post(there.url, seconds=0.5)
+        said = post(there.url, seconds=0.2)
         assert time.monotonic() - began < 20.0  # of a machine that is busy with other things
     assert said is not None
     assert said.startswith(

@@ -23,7 +23,7 @@ _FLAGS = (
     "-shared",
     "-fPIC",
     "-std=c11",
-    "-O1",
+    "-O0",
     "-fvisibility=hidden",
     "-Wall",
     "-Wextra",

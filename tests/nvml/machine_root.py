@@ -15,8 +15,14 @@ import described
 from described import Gpu, Machine
 from machine_tree import Tree
 
-# GT/s a lane, by PCI Express generation
-SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
+SPEEDS = {
+    1: "2.5",
+    2: "5.0",
+    3: "8.0",
+    4: "16.0",
+    5: "32.0",
+    6: "64.0",
+}  # GT/s a lane, by PCI Express generation
 NVIDIA = "0x10de"
 _NEAR = {
     "PHB": ("INTERNAL", "PIX", "PXB", "PHB"),

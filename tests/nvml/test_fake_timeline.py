@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,9 +12,10 @@ from typing import Any
 
 import fake_driver
 import pytest
-from questions import GPU_IS_LOST, NOT_SUPPORTED, TIMED_OUT, Question, Session, ask, start, write
+from questions import GPU_IS_LOST, NOT_SUPPORTED, TIMED_OUT, Child, Question, Session, ask, write
 
 XID = 8
+STILL_S = 0.2
 TEMPERATURE = ["nvmlDeviceGetTemperatureV", {"gpu": 0}, 0]
 
 
@@ -61,9 +61,9 @@ def test_time_begins_with_the_first_init_where_no_other_is_given(
 ) -> None:
     path = write(
         tmp_path,
-        machine(gpu(0), timeline=[{"after_s": 0.3, "gpu": 0, "set": {"temperature_c": 70}}]),
+        machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"temperature_c": 70}}]),
     )
-    assert ask(library, path, TEMPERATURE, ["sleep", 0.35], TEMPERATURE).values() == [40, None, 70]
+    assert ask(library, path, TEMPERATURE, ["sleep", 0.2], TEMPERATURE).values() == [40, None, 70]
 
 
 def test_time_begins_when_the_file_that_holds_the_epoch_is_there(
@@ -153,9 +153,9 @@ def test_a_lost_gpu_answers_nothing_else_and_the_other_one_goes_on(library: Path
 
 def test_a_handle_of_before_the_loss_answers_so_too(library: Path, tmp_path: Path) -> None:
     path = write(
-        tmp_path, machine(gpu(0), timeline=[{"after_s": 0.2, "gpu": 0, "set": {"lost": True}}])
+        tmp_path, machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"lost": True}}])
     )
-    assert ask(library, path, TEMPERATURE, ["sleep", 0.3], TEMPERATURE).answers[::2] == [
+    assert ask(library, path, TEMPERATURE, ["sleep", 0.2], TEMPERATURE).answers[::2] == [
         {"value": 40},
         {"error": GPU_IS_LOST},
     ]
@@ -164,8 +164,8 @@ def test_a_handle_of_before_the_loss_answers_so_too(library: Path, tmp_path: Pat
 def test_an_xid_comes_once_to_a_set_that_waits_for_it(library: Path, tmp_path: Path) -> None:
     steps = [
         {"after_s": 0.0, "gpu": 0, "xid": 13},
-        {"after_s": 0.8, "gpu": 1, "xid": 31},
-        {"after_s": 0.8, "gpu": 0, "xid": 79, "set": {"lost": True}},
+        {"after_s": 0.4, "gpu": 1, "xid": 31},
+        {"after_s": 0.4, "gpu": 0, "xid": 79, "set": {"lost": True}},
     ]
     path = write(tmp_path, machine(gpu(0), gpu(1), timeline=steps))
     wait = ["nvmlEventSetWait", {"kept": "set"}, 3000]
@@ -217,20 +217,16 @@ def test_a_gpu_that_hangs_and_the_other_one_goes_on(library: Path, tmp_path: Pat
 
 def test_a_driver_that_hangs(library: Path, tmp_path: Path) -> None:
     assert stands_still(
-        start(library, write(tmp_path, machine(gpu(0), init_hang=True))), ["nvmlInit"]
+        Child(library, write(tmp_path, machine(gpu(0), init_hang=True))), ["nvmlInit"]
     )
 
 
-def stands_still(child: subprocess.Popen[str], question: Question) -> bool:
+def stands_still(child: Child, question: Question) -> bool:
     """Whether no answer has come after a while; ends the child."""
-    assert child.stdin is not None
-    child.stdin.write(f"{json.dumps(question)}\n")
-    child.stdin.flush()
-    try:
-        child.wait(0.5)
-    except subprocess.TimeoutExpired:
-        child.kill()
-    return child.communicate()[0] == "" and child.returncode == -signal.SIGKILL
+    child.put(question)
+    silent = not child.answers_within(STILL_S)
+    os.kill(child.pid, signal.SIGKILL)
+    return child.end()[0] == -signal.SIGKILL and silent
 
 
 @pytest.mark.parametrize(

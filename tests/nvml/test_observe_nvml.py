@@ -5,6 +5,7 @@ the fake library.
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import described
 import fake_driver
 import pytest
+import questions
+from cases import each
 from described import Gpu, Machine
 from questions import GPU_IS_LOST, write
-from thoroughness import some
 
 from acceptance.machine.inventory import (
     GpuCounters,
@@ -27,6 +29,7 @@ from acceptance.machine.inventory import (
 )
 from acceptance.observe import nvml
 from acceptance.process import command
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
@@ -61,9 +64,22 @@ LINK_SUMS = ("replays", "recoveries", "crc_errors")
 def probe(
     library: Path, path: Path, patch: pytest.MonkeyPatch, age_s: float | None = -1000.0
 ) -> NvmlAnswer:
+    """The answer of the product's own child, which starts as it does at a user's."""
     for name, value in fake_driver.environment(library, path, age_s=age_s).items():
         patch.setenv(name, value)
     return nvml.probe(command.run, deadline=Deadline.after(30.0))
+
+
+def read(library: Path, path: Path, age_s: float | None = -1000.0) -> NvmlAnswer:
+    """The same of a child that did not have to start."""
+    environ = {**os.environ, **fake_driver.environment(library, path, age_s=age_s)}
+
+    def run(argv: tuple[str, ...], **_: object) -> ProgramResult:
+        assert argv[1:] == ("-m", "acceptance.observe.nvml")
+        code, out, err = questions.forks(library).run("acceptance.observe.nvml:main", environ)
+        return ProgramResult(argv, code, out, err, 0.0)
+
+    return nvml.probe(run, deadline=Deadline.after(30.0))
 
 
 def expected(machine: Machine) -> NvmlAnswer:
@@ -154,17 +170,20 @@ def _link(number: int, said: dict[str, Any]) -> NvLink:
     )
 
 
-@pytest.mark.parametrize("name", some(NAMES, 2))
-def test_a_described_machine(library: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    path = fake_driver.description(name)
+def test_the_products_own_child(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fake_driver.description(NAMES[0])
     assert probe(library, path, monkeypatch) == expected(described.read(path))
 
 
-def test_a_lost_gpu_is_known_by_its_code_and_the_other_one_is_read(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@each("name", NAMES)
+def test_a_described_machine(library: Path, name: str) -> None:
+    path = fake_driver.description(name)
+    assert read(library, path) == expected(described.read(path))
+
+
+def test_a_lost_gpu_is_known_by_its_code_and_the_other_one_is_read(library: Path) -> None:
     path = fake_driver.description("gpu-lost-mid-run")
-    found = probe(library, path, monkeypatch, age_s=60.0)
+    found = read(library, path, age_s=60.0)
     before = expected(described.read(path))
     assert found.error is None
     assert found.devices[0] == before.devices[0]
@@ -175,8 +194,8 @@ def test_a_lost_gpu_is_known_by_its_code_and_the_other_one_is_read(
     )
 
 
-def test_counters_that_grew(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = probe(library, fake_driver.description("ecc-growing"), monkeypatch, age_s=100.0)
+def test_counters_that_grew(library: Path) -> None:
+    found = read(library, fake_driver.description("ecc-growing"), age_s=100.0)
     well, ill = (device.counters for device in found.devices)
     assert well is not None
     assert ill is not None
@@ -186,37 +205,38 @@ def test_counters_that_grew(library: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (ill.ecc_uncorrected, ill.remapped_uncorrected, ill.remap_pending) == (1, 1, True)
 
 
-@pytest.mark.parametrize(
-    ("how", "code", "why"),
-    some(
-        [
-            ({"init_crash": True}, None, "was ended by signal 6"),
-            ({"init_error": 18}, 18, "NVML says: "),
-            ({"init_error": 9}, 9, "NVML says: "),
-            ({"nonsense": 1}, 999, "NVML says: "),
-        ],
-        3,
-    ),
+@each(
+    "how, code, why",
+    [
+        ({"init_crash": True}, None, "was ended by signal 6"),
+        ({"init_error": 18}, 18, "NVML says: "),
+        ({"init_error": 9}, 9, "NVML says: "),
+        ({"nonsense": 1}, 999, "NVML says: "),
+    ],
 )
 def test_a_driver_that_cannot_be_asked(
-    library: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    how: dict[str, Any],
-    code: int | None,
-    why: str,
+    library: Path, tmp_path: Path, how: dict[str, Any], code: int | None, why: str
 ) -> None:
-    found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [], **how}), monkeypatch)
+    found = read(library, write(tmp_path, {"synthetic": True, "gpus": [], **how}))
     assert found.error is not None
     assert why in found.error
     assert (found.error_code, found.devices) == (code, ())
+
+
+def test_a_child_that_crashes(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = probe(
+        library, write(tmp_path, {"synthetic": True, "gpus": [], "init_crash": True}), monkeypatch
+    )
+    assert "was ended by signal 6" in str(found.error)
 
 
 @pytest.mark.parametrize("how", [{"init_hang": True}, {"every_gpu": {"hang": True}}])
 def test_a_driver_that_hangs(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(nvml, "PROBE_S", 0.7)
+    monkeypatch.setattr(nvml, "PROBE_S", 0.3)
     gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0"}
     begun = time.monotonic()
     found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [gpu], **how}), monkeypatch)
@@ -225,9 +245,7 @@ def test_a_driver_that_hangs(
     assert time.monotonic() - begun < 20.0
 
 
-def test_an_older_driver_is_asked_by_its_older_calls(
-    library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_older_driver_is_asked_by_its_older_calls(library: Path, tmp_path: Path) -> None:
     missing = (
         "nvmlDeviceGetFieldValues",
         "nvmlDeviceGetGpuFabricInfoV",
@@ -256,7 +274,7 @@ def test_an_older_driver_is_asked_by_its_older_calls(
         "cuda_driver_version": 11000,
         "gpus": [gpu],
     }
-    (device,) = probe(library, write(tmp_path, document), monkeypatch).devices
+    (device,) = read(library, write(tmp_path, document)).devices
     assert device.error is None
     assert device.traits is not None
     assert device.counters is not None

@@ -16,7 +16,7 @@ from machine_tree import Tree
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call, presence
-from acceptance.observe.presence import AbsenceKind, absence_kind, paravirtualised, withheld
+from acceptance.observe.presence import AbsenceKind, absence_kind, is_withheld, paravirtualised
 
 LOST = {"error": "NVML says: GPU is lost", "error_code": nvml_call.GPU_IS_LOST}
 
@@ -49,7 +49,7 @@ def answering(answer: NvmlAnswer) -> Inventory:
 def test_gpus_that_are_there() -> None:
     seen = machine(device(0), device(1))
     assert kinds(seen) == [None, None]
-    assert not any(withheld(seen, gpu) for gpu in gpus(seen))
+    assert not any(is_withheld(seen, gpu) for gpu in gpus(seen))
 
 
 def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(
@@ -61,7 +61,7 @@ def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(
     tree.gpu(1, dead=True, driver=None)
     seen = look(tree, ())
     assert kinds(seen) == ["dead"]
-    assert not withheld(seen, gpus(seen)[0])
+    assert not is_withheld(seen, gpus(seen)[0])
 
 
 @each(
@@ -82,7 +82,7 @@ def test_a_card_without_nvidias_driver(
     tree.gpu(1, driver=driver)
     seen = look(tree, ())
     assert kinds(seen) == [expected]
-    assert not withheld(seen, gpus(seen)[0])
+    assert not is_withheld(seen, gpus(seen)[0])
 
 
 @pytest.mark.parametrize(("model", "expected"), [("0x2684", "dead"), ("0x13c2", "set-up")])
@@ -142,8 +142,10 @@ def test_a_gpu_that_nvml_lists_and_cannot_use(
         ([device(0), nameless(nvml_call.NO_PERMISSION)], [None, "set-up"]),
         ([device(0), nameless(None)], [None, "set-up"]),
         ([nameless(nvml_call.GPU_IS_LOST)], ["dead", "dead"]),
-        # it works for nobody: a driver too old, or the wrong kernel modules
-        ([], ["set-up", "set-up"]),
+        (
+            [],
+            ["set-up", "set-up"],
+        ),  # it works for nobody: a driver too old, or the wrong kernel modules
     ],
 )
 def test_a_gpu_that_nvml_does_not_list(
@@ -151,7 +153,7 @@ def test_a_gpu_that_nvml_does_not_list(
 ) -> None:
     seen = answering(NvmlAnswer("570", "12.8", tuple(devices), None, None))
     assert kinds(seen) == expected
-    assert not any(withheld(seen, gpu) for gpu in gpus(seen))
+    assert not any(is_withheld(seen, gpu) for gpu in gpus(seen))
 
 
 def numbered(tree: Tree, *minors: int | None) -> Tree:
@@ -176,7 +178,7 @@ def test_a_job_that_was_given_one_gpu_of_two(
     closed(monkeypatch, "nvidia0")
     seen = look(numbered(tree_of(tmp_path, 2), 1, 0), [device(0)])
     assert kinds(seen) == [None, "set-up"], "the second GPU's node is nvidia0"
-    assert [withheld(seen, gpu) for gpu in gpus(seen)] == [False, True]
+    assert [is_withheld(seen, gpu) for gpu in gpus(seen)] == [False, True]
     assert cures(seen) == [None, None, presence.PARTLY, presence.PARTLY]
     assert (
         "the job was given only some of the GPUs: name them with --gpus, or ask for all"

@@ -24,8 +24,8 @@ def test_xids_and_nothing_else_are_heard() -> None:
     nvml.tell_xid(1, 79)
     nvml.tell_xid(0, 1, kind=0x10)
     nvml.tell_xid(7, 31)
-    assert listener.hear() == [(79, "0000:02:00.0"), (31, None)]
-    assert listener.hear() == []
+    assert listener.poll() == [(79, "0000:02:00.0"), (31, None)]
+    assert listener.poll() == []
     assert listener.deaf == {}
 
 
@@ -33,12 +33,12 @@ def test_a_storm_is_taken_in_pieces() -> None:
     nvml, listener = listening()
     for _ in range(105):
         nvml.tell_xid(0, 13)
-    assert (len(listener.hear()), len(listener.hear())) == (100, 5)
+    assert (len(listener.poll()), len(listener.poll())) == (100, 5)
 
 
 def test_nobody_is_waited_for_longer_than_a_millisecond() -> None:
     nvml, listener = listening()
-    listener.hear()
+    listener.poll()
     assert nvml.waited_ms == [1]
 
 
@@ -54,18 +54,18 @@ def test_what_was_listened_with_is_given_back_once() -> None:
 def test_a_lost_gpu_makes_nobody_deaf_and_its_last_word_keeps_its_name() -> None:
     nvml, listener = listening()
     nvml.events.append(Refusal(LOST))
-    assert listener.hear() == []
+    assert listener.poll() == []
     listener.listen({"0000:02:00.0": 1})
     assert nvml.registered == [1]
     nvml.tell_xid(0, 79)
-    assert listener.hear() == [(79, "0000:01:00.0")]
+    assert listener.poll() == [(79, "0000:01:00.0")]
 
 
 @pytest.mark.parametrize("supported", [Refusal(3), 0x17])
 def test_gpus_that_tell_no_xids(supported: object) -> None:
     nvml, listener = listening(nvmlDeviceGetSupportedEventTypes=supported)
     assert nvml.registered == []
-    assert listener.hear() == []
+    assert listener.poll() == []
     assert listener.deaf == dict.fromkeys(BOTH, "it offers none")
 
 
@@ -78,7 +78,7 @@ def test_one_gpu_that_will_not_tell_leaves_the_others_heard() -> None:
     listener.listen(BOTH)
     assert listener.deaf == {"0000:01:00.0": "Unknown Error"}
     nvml.tell_xid(1, 79)
-    assert listener.hear() == [(79, "0000:02:00.0")]
+    assert listener.poll() == [(79, "0000:02:00.0")]
 
 
 def test_a_gpu_that_is_lost_by_then_is_told_by_its_readings() -> None:
@@ -92,7 +92,7 @@ def test_a_driver_that_stops_telling() -> None:
     nvml, listener = listening(free=Refusal(UNKNOWN))
     nvml.tell_xid(0, 79)
     nvml.events.append(Refusal(UNKNOWN, "Unknown Error"))
-    assert listener.hear() == [(79, "0000:01:00.0")]
+    assert listener.poll() == [(79, "0000:01:00.0")]
     assert listener.deaf == dict.fromkeys(BOTH, "Unknown Error")
     listener.close()
 

@@ -251,8 +251,10 @@ def test_a_storm_is_counted_by_the_second() -> None:
         f"9 times: [{CORRECTED}]\n"
     )
     output = kernel_log.read(later)
-    # of when the nine came, the log says nothing
-    assert (output.outcome, len(output.events)) == ("pass", 10)
+    assert (output.outcome, len(output.events)) == (
+        "pass",
+        10,
+    )  # of when the nine came, the log says nothing
 
 
 def test_a_journal_as_json() -> None:

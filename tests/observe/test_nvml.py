@@ -176,12 +176,12 @@ def test_no_library_and_other_refusals_to_begin() -> None:
     ],
 )
 def test_addresses_as_sysfs_spells_them(bus_id: str, address: str) -> None:
-    assert nvml_call.normalised(bus_id) == address
+    assert nvml_call.sysfs_address(bus_id) == address
 
 
 def test_a_strange_address_is_refused() -> None:
     with pytest.raises(ValueError, match="not a PCI address"):
-        nvml_call.normalised("GPU 1")
+        nvml_call.sysfs_address("GPU 1")
 
 
 def probe(answer: ProgramResult | Exception) -> NvmlAnswer:

@@ -50,8 +50,11 @@ def test_a_domain_of_its_own_below_another_bridge(tmp_path: Path) -> None:
     [
         (place("A", "port", "up", "d1"), place("A", "port", "up", "d2"), "PIX"),  # one switch
         (place("A", "port"), place("A", "port"), "PIX"),  # two functions behind one port
-        # two switches in a row
-        (place("A", "port", "up", "d1", "up2", "e1"), place("A", "port", "up", "d2"), "PXB"),
+        (
+            place("A", "port", "up", "d1", "up2", "e1"),
+            place("A", "port", "up", "d2"),
+            "PXB",
+        ),  # two switches in a row
         (place("A", "port1"), place("A", "port2"), "PHB"),
         (place("A"), place("A"), "PHB"),  # a virtual machine's flat bus
         (place("A", "port1"), place("B", "port2"), "NODE"),

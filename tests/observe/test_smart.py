@@ -253,7 +253,9 @@ def test_a_disk_that_cannot_be_asked() -> None:
 
 
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
-    with pytest.raises(smart.Interrupted, match="smartctl was ended by signal 9: run it by hand"):
+    with pytest.raises(
+        smart.SmartInterrupted, match="smartctl was ended by signal 9: run it by hand"
+    ):
         smart.parse("", -9)
 
 

@@ -147,5 +147,5 @@ def test_health_is_asked_of_the_disk() -> None:
 
 def test_a_disk_that_does_not_answer_proves_nothing() -> None:
     programs = Programs(smartctl=completed(timed_out=True))
-    with pytest.raises(smart.Interrupted, match="disk:sda did not answer"):
+    with pytest.raises(smart.SmartInterrupted, match="disk:sda did not answer"):
         observe_storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")

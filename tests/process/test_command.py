@@ -445,10 +445,10 @@ def test_an_interrupted_wait_leaves_nothing_running(mark: str) -> None:
 
     def waits() -> bool:
         frame = sys._current_frames()[main]
-        inner = frame.f_code.co_name
+        inner = frame.f_code.co_filename
         while frame.f_back is not None and frame.f_code is not command.RunningProgram.wait.__code__:
             frame = frame.f_back
-        return inner == "_wait" and frame.f_back is not None
+        return inner == threading.__file__ and frame.f_back is not None
 
     def interrupt() -> None:
         until(waits, "the main thread waits")

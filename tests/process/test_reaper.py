@@ -121,7 +121,7 @@ def test_it_ends_the_family_when_its_standard_input_closes(
 
 
 def test_it_ends_the_family_after_its_seconds(contained: Callable[..., Contained]) -> None:
-    found = contained(FAMILY, 1.5)
+    found = contained(FAMILY, 1.0)
     found.ready()
     assert found.ended() == (143, b"told\n")
 

@@ -13,7 +13,7 @@ from acceptance import resources
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.history import comparison, noise
-from acceptance.history.comparison import Comparison, Run, compare
+from acceptance.history.comparison import ComparedRun, Comparison, compare
 
 BOOK = noise.read(resources.locate("noise.toml"))
 NONE_ALLOWED = Limit("count", "none", high=0.0)
@@ -21,7 +21,7 @@ NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 def _run(
     name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str
-) -> Run:
+) -> ComparedRun:
     copies = journals.check("link.copy", *(journals.due("copy_h2d", f"gpu{n}") for n in range(3)))
     heat = journals.check("watch.heat", journals.due("gpu_temperature", "gpu0", "degC", None))
     faults = journals.check(
@@ -33,7 +33,7 @@ def _run(
     plan = journals.plan(copies, heat, faults, burn, *more)
     identities = {f"gpu{place}": f"GPU-{serial}" for place, serial in enumerate(serials)}
     verdict = fold(journals.entries(journals.bodies(plan, values)))
-    return Run(name, verdict, "machine-1", identities=identities)
+    return ComparedRun(name, verdict, "machine-1", identities=identities)
 
 
 def one_machine() -> Comparison:

@@ -7,6 +7,7 @@ attacked tomorrow.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -33,8 +34,8 @@ from acceptance.core.record import (
     Table,
 )
 from acceptance.history.baseline_facts import KnownChange, MachineFacts
-from acceptance.history.change_rules import ChangeBook, ChangeRule, Counted
-from acceptance.history.reference import Counter, Reference
+from acceptance.history.change_rules import ChangeBook, ChangeRule, CountedParts
+from acceptance.history.reference import CounterReference, Reference
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
 # reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format
@@ -203,13 +204,18 @@ def _anything(value: Any, place: str, change: Change) -> Any:
     return value
 
 
+@functools.cache
+def _body() -> inspect.Type:
+    return inspect.type_info(Body)
+
+
 def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
     """The records with every text from outside put through `change`, which gets its place and the
     text.
 
     Raises msgspec.ValidationError for what no record can hold.
     """
-    kind = inspect.type_info(Body)
+    kind = _body()
     plain = [msgspec.to_builtins(body) for body in bodies]
     swapped = [_swapped(one, kind, one["record"], change) for one in plain]
     return [msgspec.convert(one, Body) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
@@ -262,7 +268,7 @@ def places_by_type() -> set[str]:
             yield f"{place}.key"
             yield from walk(kind.value_type, f"{place}.value")
 
-    return set(walk(inspect.type_info(Body), ""))
+    return set(walk(_body(), ""))
 
 
 # --- a run with something in every place ---
@@ -335,7 +341,7 @@ def _born() -> MachineFacts:
         {"gpu0": "GPU-of-then", "gpu9": "GPU-gone"},
         (("", "nvidia_driver", "550.1"), ("", "kernel", "5.10")),
         ("gpu",),
-        ChangeBook(Counted(("nvme",), ("ethernet",), "what is part of a machine"), rules),
+        ChangeBook(CountedParts(("nvme",), ("ethernet",), "what is part of a machine"), rules),
         (KnownChange("", "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
     )
 
@@ -343,7 +349,9 @@ def _born() -> MachineFacts:
 def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
-    counter = Reference(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
+    counter = Reference(
+        True, 3, 14, counter=CounterReference(0.0, 1.0, 0.5, "a count that grows slowly")
+    )
     owed = (
         msgspec.structs.replace(
             first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)
@@ -423,4 +431,7 @@ _APART = REFUSED | {"run-started.plan.waivers[].component"}
 
 def attack(text: str, place: str | None = None) -> list[Body]:
     """That run with the text in one place, or in all of them that can hold it."""
-    return attacked(run(), text, place)
+    return attacked(_run(), text, place)
+
+
+_run = functools.cache(run)

@@ -11,48 +11,35 @@ import pty
 import select
 import signal
 import struct
-import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import Any
 
 import pyte
-
-TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = (
-    TESTS.parent,
-    TESTS,
-    TESTS / "core",
-    TESTS / "machine",
-    TESTS / "observe",
-    TESTS / "nvml",
-    TESTS / "reports",
-)
+from forks import Forks
 
 
 class Seat:
-    """A terminal of so many columns and lines at which a Python program runs.
+    """A terminal of so many columns and lines at which a program of `forks` runs."""
 
-    `environ` is all that the program's environment has besides where its modules are.
-    """
-
-    def __init__(self, program: str, columns: int, lines: int, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        forks: Forks,
+        call: str,
+        arguments: tuple[Any, ...],
+        columns: int,
+        lines: int,
+        environ: Mapping[str, str],
+    ) -> None:
         self.screen = pyte.Screen(columns, lines)
         self.sent = b""
         self._stream = pyte.ByteStream(self.screen)
-        self._environ = {
-            **environ,
-            "PYTHONPATH": os.pathsep.join(map(str, FOLDERS)),
-            "PATH": os.environ["PATH"],
-        }
-        self._pid, self._ours = pty.fork()
-        if self._pid == 0:  # pragma: no cover - the child
-            try:
-                self._size(0, columns, lines)
-                os.execve(sys.executable, [sys.executable, "-c", program], self._environ)
-            finally:
-                os._exit(127)
+        self._forks = forks
+        self._ours, theirs = pty.openpty()
+        self._size(theirs, columns, lines)
+        self._pid = forks.start(call, (theirs, theirs, theirs), environ, *arguments, terminal=True)
+        os.close(theirs)
 
     @staticmethod
     def _size(file: int, columns: int, lines: int) -> None:
@@ -92,9 +79,9 @@ class Seat:
         """Wait for the program's end: the screen that it leaves, and how it ended."""
         while self._take():
             pass
-        _, status = os.waitpid(self._pid, 0)
+        code = self._forks.wait(self._pid)
         os.close(self._ours)
-        return self.shown(), os.waitstatus_to_exitcode(status)
+        return self.shown(), code
 
     def _take(self) -> bool:
         ready, _, _ = select.select([self._ours], [], [], 1.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
 from acceptance.reports import closing
-from acceptance.reports.locations import NOWHERE, Location, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 
 
 def low(
@@ -17,7 +17,9 @@ def low(
     return Finding("fail", check, text, "copy_h2d", component)
 
 
-def lines(*findings: Finding, places: Locations = NOWHERE) -> list[tuple[tuple[str, ...], str]]:
+def lines(
+    *findings: Finding, places: Locations = NO_LOCATIONS
+) -> list[tuple[tuple[str, ...], str]]:
     return [line for said in closing.entries(findings, places, ENGLISH) for line in said.lines]
 
 
@@ -78,7 +80,7 @@ def test_causes_are_told_once_below_neighbours() -> None:
     )
     said = list(
         closing.entries(
-            [low("gpu0", "1"), low("gpu1", "1", basis="another"), other], NOWHERE, ENGLISH
+            [low("gpu0", "1"), low("gpu1", "1", basis="another"), other], NO_LOCATIONS, ENGLISH
         )
     )
     assert [len(one.lines) for one in said] == [2, 1]

@@ -20,20 +20,20 @@ from acceptance.core.language import ENGLISH
 from acceptance.history import changes, drift
 from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.reference import (
-    Bounds,
-    Counter,
-    First,
+    CounterReference,
+    FirstNights,
     Level,
     NoiseGrowth,
     Reference,
+    ReferenceBounds,
     Slope,
 )
 from acceptance.reports import drift_words, languages
 from acceptance.reports.headline import headline
 
 CHINESE = languages.language("zh-CN")
-LEVEL = Level(150.0, 28, 1.25, 4.5, Bounds(low=145.0))
-BASELINE = First(152.0, 28, 20000.0, Bounds(low=146.0), baseline=True)
+LEVEL = Level(150.0, 28, 1.25, 4.5, ReferenceBounds(low=145.0))
+BASELINE = FirstNights(152.0, 28, 20000.0, ReferenceBounds(low=146.0), baseline=True)
 PASTS = {
     "step": Reference(True, 4, 14, level=LEVEL),
     "two nights": Reference(True, 4, 14, before=True, level=LEVEL),
@@ -42,29 +42,38 @@ PASTS = {
         False,
         4,
         14,
-        level=msgspec.structs.replace(LEVEL, bounds=Bounds(145.0, 155.0), deviation=0.0),
+        level=msgspec.structs.replace(LEVEL, bounds=ReferenceBounds(145.0, 155.0), deviation=0.0),
     ),
     "baseline": Reference(True, 4, 14, level=LEVEL, first=BASELINE, rebased=True),
     "baseline alone": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
     "one night after it": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
     "first nights": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
     "slope": Reference(
-        True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, Bounds(low=147.0))
+        True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, ReferenceBounds(low=147.0))
     ),
     "noise": Reference(True, 4, 14, level=LEVEL, grown=NoiseGrowth(1.0, 4.5, 28)),
     "ceiling": Reference(
-        True, 4, 14, level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=Bounds(high=60.0))
+        True,
+        4,
+        14,
+        level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=ReferenceBounds(high=60.0)),
     ),
     "counter": Reference(
-        True, 4, 14, counter=Counter(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)
+        True, 4, 14, counter=CounterReference(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)
     ),
     "counter again": Reference(
-        True, 4, 14, before=True, counter=Counter(3.0, 2.5, 10.0, "ten a day", repeats=True)
+        True,
+        4,
+        14,
+        before=True,
+        counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True),
     ),
     "counter strayed": Reference(
-        True, 4, 14, off=3, counter=Counter(3.0, 2.5, 10.0, "ten a day", repeats=True)
+        True, 4, 14, off=3, counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True)
     ),
-    "counter set back": Reference(True, 4, 14, counter=Counter(300.0, 2.5, 10.0, "ten a day")),
+    "counter set back": Reference(
+        True, 4, 14, counter=CounterReference(300.0, 2.5, 10.0, "ten a day")
+    ),
 }
 FORMS = re.sub(r"\{\w+\}", "", " ".join(drift_words._FORM_WORDS))
 LABELS = {name for rule in births.BOOK.change for name in rule.facts.values()}
@@ -190,8 +199,9 @@ def test_nothing_of_a_changed_machine_is_left_in_english() -> None:
                 told = drift_words.translate(one.text, CHINESE)
                 clauses, mark, basis = told.partition("；依据：")  # noqa: RUF001
                 assert english(clauses) - AS_THEY_ARE == set(), told
-                # what a rule rests on is English everywhere
-                assert not mark or one.text.endswith(f"; basis: {basis}")
+                assert not mark or one.text.endswith(
+                    f"; basis: {basis}"
+                )  # what a rule rests on is English everywhere
                 forms.add(one.event)
     assert {
         "inventory.missing",

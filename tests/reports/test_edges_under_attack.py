@@ -141,8 +141,9 @@ def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
             )
         )
     )
-    # without its end, so that the run has a testcase of its own
-    found = samples.journal(journals.bodies(made)[:-1])
+    found = samples.journal(
+        journals.bodies(made)[:-1]
+    )  # without its end, so that the run has a testcase of its own
     data = junit.render(fold(found.entries), found)
     assert jenkins_schema.faults(data) == []
     assert data.count(b"<testcase") == 6

@@ -13,8 +13,8 @@ from thoroughness import examples, some
 from acceptance.core.fold import fold
 from acceptance.core.verdict import UnreadableRun
 from acceptance.reports import junit
-from acceptance.reports.explanation import labelled
-from acceptance.reports.locations import NOWHERE
+from acceptance.reports.explanation import labelled_lines
+from acceptance.reports.locations import NO_LOCATIONS
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -57,7 +57,10 @@ def test_a_run_with_every_outcome() -> None:
     )
     assert read["gpu.present"].result[0].text.splitlines()[1:] == [
         *samples.LOOKED.splitlines(),
-        *(f"{label}: {text}" for label, text in labelled(verdict.of_kind("fail")[0], NOWHERE)),
+        *(
+            f"{label}: {text}"
+            for label, text in labelled_lines(verdict.of_kind("fail")[0], NO_LOCATIONS)
+        ),
     ]
     assert "\nnext: lspci -D -nn -d 10de:\n" in read["gpu.present"].result[0].text
     assert (

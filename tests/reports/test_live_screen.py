@@ -4,25 +4,44 @@ locales, a window that changes, Ctrl-C.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+from collections.abc import Iterator
 
+import pytest
 from cases import each
+from forks import Forks
 from screens import Seat
 from thoroughness import ALL, some
 
-PLAIN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
+PLAIN = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PATH": os.environ["PATH"]}
 CLOSING = "FAIL: 2 passed, 2 failed"
 
 
+@contextlib.contextmanager
+def loaded(environ: dict[str, str]) -> Iterator[Forks]:
+    """Processes of Pythons that started in this environment."""
+    found = Forks(["played"], environ)
+    yield found
+    found.end()
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with loaded(PLAIN) as found:
+        yield found
+
+
 def seat(
-    gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 60.0
+    forks: Forks,
+    gpus: int,
+    columns: int,
+    lines: int,
+    environ: dict[str, str] | None = None,
+    hold_s: float = 60.0,
 ) -> Seat:
-    return Seat(
-        f"import played; played.play({gpus}, {hold_s})",
-        columns,
-        lines,
-        {**PLAIN, **(environ or {})},
-    )
+    return Seat(forks, "played:play", (gpus, hold_s), columns, lines, {**PLAIN, **(environ or {})})
 
 
 def joined(lines: list[str]) -> str:
@@ -60,8 +79,10 @@ WINDOWS = [(2, 80, 24), (2, 120, 40), (8, 80, 24), (2, 40, 10), (8, 120, 40), (8
 
 
 @each("gpus, columns, lines", some(WINDOWS, 2))
-def test_the_view_fits_its_window_and_leaves_it_clean(gpus: int, columns: int, lines: int) -> None:
-    found = seat(gpus, columns, lines)
+def test_the_view_fits_its_window_and_leaves_it_clean(
+    forks: Forks, gpus: int, columns: int, lines: int
+) -> None:
+    found = seat(forks, gpus, columns, lines)
     text = joined(found.until(in_the_burn, "the view"))
     assert "about 5 min left" in text
     assert ("hottest gpu1 86 \u00b0C" in text) is (lines == 10 and gpus == 8)
@@ -77,34 +98,35 @@ LOCALES = [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_
 
 @each("environ", LOCALES if ALL else LOCALES[2:])
 def test_a_locale_without_our_signs_gets_plain_ones(environ: dict[str, str]) -> None:
-    found = seat(8, 80, 24, environ)
-    assert "86 C " in joined(found.until(in_the_burn, "the view"))
-    assert_left_clean(found)
+    with loaded({**PLAIN, **environ}) as forks:
+        found = seat(forks, 8, 80, 24, environ)
+        assert "86 C " in joined(found.until(in_the_burn, "the view"))
+        assert_left_clean(found)
     assert found.sent.isascii()
     assert b"\\x" not in found.sent
     assert b"\\u" not in found.sent
 
 
-def test_no_color_is_obeyed() -> None:
-    found = seat(2, 80, 24, {"NO_COLOR": "1"})
+def test_no_color_is_obeyed(forks: Forks) -> None:
+    found = seat(forks, 2, 80, 24, {"NO_COLOR": "1"})
     found.until(in_the_burn, "the view")
     assert_left_clean(found)
     assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|38|9[0-7])[;m]", found.sent)
-    coloured = seat(2, 80, 24)
+    coloured = seat(forks, 2, 80, 24)
     coloured.until(in_the_burn, "the view")
     assert_left_clean(coloured)
     assert re.search(rb"\x1b\[[0-9;]*3[0-7]m", coloured.sent)
 
 
-def test_a_dumb_terminal_gets_calm_lines() -> None:
-    found = seat(8, 80, 24, {"TERM": "dumb"}, hold_s=0.0)
+def test_a_dumb_terminal_gets_calm_lines(forks: Forks) -> None:
+    found = seat(forks, 8, 80, 24, {"TERM": "dumb"}, hold_s=0.0)
     assert_left_clean(found, holds=False)
     assert b"\x1b" not in found.sent
     assert b"pass   gpu.present" in found.sent
 
 
-def test_a_window_that_is_drawn_smaller_and_larger_is_lived_with() -> None:
-    found = seat(8, 100, 30, hold_s=60.0)
+def test_a_window_that_is_drawn_smaller_and_larger_is_lived_with(forks: Forks) -> None:
+    found = seat(forks, 8, 100, 30, hold_s=60.0)
     found.until(in_the_burn, "the view")
     found.resize(40, 10)
     found.until(lambda lines: "hottest gpu1" in joined(lines), "the view of the small window")
@@ -117,8 +139,8 @@ def test_a_window_that_is_drawn_smaller_and_larger_is_lived_with() -> None:
     assert [line for line in lines if line][-1] == CLOSING
 
 
-def test_ctrl_c_leaves_the_terminal_clean() -> None:
-    found = seat(2, 80, 24, hold_s=600.0)
+def test_ctrl_c_leaves_the_terminal_clean(forks: Forks) -> None:
+    found = seat(forks, 2, 80, 24, hold_s=600.0)
     found.until(in_the_burn, "the view")
     found.type(b"\x03")
     lines, _ = found.ended()

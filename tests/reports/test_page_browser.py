@@ -15,11 +15,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import chronicles
 import hostile
 import pytest
 import sample_runs
 import samples
+import trend_reports
 from cases import each
 
 from acceptance.core.fold import fold
@@ -134,7 +134,7 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
 def test_a_page_of_nights_fits_and_says_nothing(
     text: str | None, width: int, tmp_path: Path
 ) -> None:
-    made = chronicles.machine(("fedc9876",)) if text is None else chronicles.hostile(text)
+    made = trend_reports.machine(("fedc9876",)) if text is None else trend_reports.hostile(text)
     (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")
     found, console = seen(tmp_path, width)
     assert (console, found["wide"], found["acting"], found["handlers"]) == ([], [], 0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import chronicles
+import trend_reports
 from cases import each
 from lxml import html as lxml_html
 from test_junit import HOSTILE
@@ -59,7 +59,7 @@ ATTRIBUTES = {
     "preserveaspectratio",
     "d",
 }
-PLACES = {f"run-{number}": number for number in range(chronicles.NIGHTS)}
+PLACES = {f"run-{number}": number for number in range(trend_reports.NIGHTS)}
 
 
 def page(text: str) -> lxml_html.HtmlElement:
@@ -71,7 +71,7 @@ def words(element: lxml_html.HtmlElement) -> str:
 
 
 def test_what_changed_most_then_a_plot_for_each() -> None:
-    shown = page(nights.render(chronicles.machine()))
+    shown = page(nights.render(trend_reports.machine()))
     assert "machine 0123abcd: 40 nights recorded" in words(shown.find(".//header"))
     (table,) = shown.iter("table")
     assert [words(row) for row in table.iter("tr")][
@@ -94,7 +94,7 @@ def test_what_changed_most_then_a_plot_for_each() -> None:
 
 
 def test_it_says_what_its_signs_mean_and_loads_nothing() -> None:
-    text = nights.render(chronicles.machine())
+    text = nights.render(trend_reports.machine())
     assert "default-src 'none'" in text
     for word in (
         "baseline",
@@ -107,7 +107,7 @@ def test_it_says_what_its_signs_mean_and_loads_nothing() -> None:
 
 @each("text", some(HOSTILE, 4))
 def test_hostile_text_is_inert(text: str) -> None:
-    shown = nights.render(chronicles.hostile(text))
+    shown = nights.render(trend_reports.hostile(text))
     for element in page(shown).iter():
         assert element.tag in ALLOWED
         assert set(element.attrib) <= ATTRIBUTES
@@ -121,7 +121,8 @@ def test_hostile_text_is_inert(text: str) -> None:
 def test_another_language() -> None:
     shown = page(
         nights.render(
-            chronicles.machine(), Language("xx", {"Nights of a machine": "Nächte einer Maschine"})
+            trend_reports.machine(),
+            Language("xx", {"Nights of a machine": "Nächte einer Maschine"}),
         )
     )
     assert shown.get("lang") == "xx"
@@ -137,12 +138,14 @@ def test_no_nights_at_all() -> None:
 
 def drawn(
     values: dict[int, float],
-    count: int = chronicles.NIGHTS,
+    count: int = trend_reports.NIGHTS,
     born: float | None = None,
     since: int = 9999,
-) -> trends.Drawn:
-    made = chronicles.course("m", "gpu0", values, since=since)
-    row = trend.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS, born=born)
+) -> trends.TrendPlot:
+    made = trend_reports.course("m", "gpu0", values, since=since)
+    row = trend.row(
+        made, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS, baseline=born
+    )
     return trends.draw(row, {f"run-{number}": number for number in range(count)})
 
 
@@ -185,8 +188,8 @@ def counted(*values: float, outside: int = -1, held: bool = True) -> TrendReport
         for n, value in enumerate(values)
     )
     course = TrendSeries("gpu.identity", "gpu_sm_count", "gpu0", "count", "GPU-a", points)
-    row = trend.row(course, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
-    return TrendReport("0123abcd", 4, chronicles.nights(4), (row,))
+    row = trend.row(course, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS)
+    return TrendReport("0123abcd", 4, trend_reports.nights(4), (row,))
 
 
 def test_a_count_that_never_moved_is_told_and_not_drawn() -> None:

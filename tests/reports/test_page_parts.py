@@ -90,7 +90,7 @@ def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
 
 
 def test_fewer_nvlinks_than_others_have_stand_out() -> None:
-    found = heat.ways(observed("8xh200-dead-link").matrix)
+    found = heat.way_matrix(observed("8xh200-dead-link").matrix)
     assert found is not None
     bad = {
         (row, column)
@@ -100,10 +100,10 @@ def test_fewer_nvlinks_than_others_have_stand_out() -> None:
     }
     assert len(bad) == 14
     assert all("gpu5" in pair for pair in bad)
-    sound = heat.ways(observed("8xh200").matrix)
+    sound = heat.way_matrix(observed("8xh200").matrix)
     assert sound is not None
     assert not any(cell.bad for _, line in sound.rows for cell in line)
-    assert heat.ways(()) is None
+    assert heat.way_matrix(()) is None
 
 
 # --- bars ---
@@ -215,12 +215,12 @@ def test_a_bridge_of_two_is_an_arc_and_a_machine_without_gpus_has_no_picture() -
 
 def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
     *bodies, end = journals.bodies(journals.plan())
-    closed = run_log.broke_off(
+    closed = run_log.interruption(
         journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")])
     )
     assert closed is not None
     assert closed.detail == "restarted"
-    assert run_log.broke_off(journals.entries([*bodies, end])) is None
+    assert run_log.interruption(journals.entries([*bodies, end])) is None
 
 
 @each(

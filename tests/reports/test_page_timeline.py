@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.reports.page import curves, timeline
-from acceptance.reports.page.timeline import MOST, Timeline, Track, stretches
+from acceptance.reports.page.timeline import MAX_CELLS, Timeline, Track, stretches
 
 
 def look(
@@ -36,7 +36,7 @@ def test_no_extreme_is_lost_and_the_number_of_cells_is_bounded(
     assert max(cell.most for cell in cells.values()) == max(values)
     assert sum(cell.count for cell in cells.values()) == len(values)
     assert sum(cell.total for cell in cells.values()) == pytest.approx(sum(values), abs=1e-6)
-    assert 0 <= min(cells) <= max(cells) < MOST
+    assert 0 <= min(cells) <= max(cells) < MAX_CELLS
     assert found.ended_s == 100.0 + step_s * (len(values) - 1)
 
 

@@ -9,7 +9,7 @@ from thoroughness import some
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs
+from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 
 
 def gauges(gpus: int) -> Gauges:
@@ -21,7 +21,9 @@ def gauges(gpus: int) -> Gauges:
     return found
 
 
-def drawn(gpus: int, width: int, signs: Glyphs = DRAWN, language: Language = ENGLISH) -> list[str]:
+def drawn(
+    gpus: int, width: int, signs: Glyphs = UNICODE, language: Language = ENGLISH
+) -> list[str]:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
         console.print(panel.table(gauges(gpus).gauges(), width, language, signs))
@@ -58,20 +60,23 @@ def test_the_least_needed_columns_go_first() -> None:
 
 @each("width", some(range(1, 130), 30))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    for signs in (DRAWN, PLAIN):
-        assert max(map(len, drawn(8, width, signs))) <= width
-        assert len(drawn(8, width, signs)) == 9
+    for signs in (UNICODE, ASCII):
+        lines = drawn(8, width, signs)
+        assert max(map(len, lines)) <= width
+        assert len(lines) == 9
 
 
 def test_plain_signs_are_ascii() -> None:
     for width in (20, 80, 110):
-        assert "\n".join(drawn(8, width, PLAIN)).isascii()
-    text = panel.filled(list(panel.summed(gauges(8).gauges(), ENGLISH, PLAIN)), 30, PLAIN)
+        assert "\n".join(drawn(8, width, ASCII)).isascii()
+    text = panel.flow_lines(
+        list(panel.summary_parts(gauges(8).gauges(), ENGLISH, ASCII)), 30, ASCII
+    )
     assert all(line.plain.isascii() for line in text)
 
 
 def test_many_gpus_in_a_few_words() -> None:
-    told = [part.plain for part in panel.summed(gauges(8).gauges(), ENGLISH, DRAWN)]
+    told = [part.plain for part in panel.summary_parts(gauges(8).gauges(), ENGLISH, UNICODE)]
     assert told == [
         "8 GPUs",
         "errors: 1 (gpu1)",
@@ -81,7 +86,8 @@ def test_many_gpus_in_a_few_words() -> None:
         "5548 W in all",
     ]
     told = [
-        part.plain for part in panel.summed(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, DRAWN)
+        part.plain
+        for part in panel.summary_parts(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, UNICODE)
     ]
     assert told == ["2 GPUs", "no errors"], "what was not read is not told"
 
@@ -99,7 +105,7 @@ def test_a_lost_gpu_is_said_first() -> None:
         source="nvml",
     )
     found.entry(played.entry(lost))
-    assert [part.plain for part in panel.summed(found.gauges(), ENGLISH, DRAWN)][1:3] == [
+    assert [part.plain for part in panel.summary_parts(found.gauges(), ENGLISH, UNICODE)][1:3] == [
         "LOST: gpu2",
         "errors: 2 (gpu1, gpu2)",
     ]
@@ -107,14 +113,14 @@ def test_a_lost_gpu_is_said_first() -> None:
 
 
 def test_the_machine_itself() -> None:
-    told = " ".join(part.plain for part in panel.machine(played.MACHINE.values, ENGLISH, PLAIN))
+    told = " ".join(part.plain for part in panel.machine(played.MACHINE.values, ENGLISH, ASCII))
     assert told == "CPU 71 C CPU clock 4950 MHz system load 32.1 RAM free 18 GiB"
-    assert list(panel.machine({}, ENGLISH, PLAIN)) == []
+    assert list(panel.machine({}, ENGLISH, ASCII)) == []
 
 
 def test_parts_fill_lines_and_none_is_broken() -> None:
     parts = [Text(part) for part in ("one", "two", "three", "a part that is too long")]
-    assert [line.plain for line in panel.filled(parts, 12, PLAIN)] == [
+    assert [line.plain for line in panel.flow_lines(parts, 12, ASCII)] == [
         "one, two",
         "three",
         "a part th...",
@@ -123,7 +129,7 @@ def test_parts_fill_lines_and_none_is_broken() -> None:
 
 @each("room, text", [(8, "a longer"), (7, "a l\u2026"[:3] + "ong\u2026"), (1, "\u2026"), (0, "")])
 def test_what_is_cut_is_shown_to_be(room: int, text: str) -> None:
-    assert panel.cut(Text("a longer"), room, DRAWN).plain == text
+    assert panel.cut(Text("a longer"), room, UNICODE).plain == text
 
 
 def test_another_language() -> None:
@@ -132,6 +138,6 @@ def test_another_language() -> None:
         "too hot": "\u8fc7\u70ed",
         "temp": "\u6e29\u5ea6",
     }
-    lines = drawn(2, 80, DRAWN, Language("zh-CN", words))
+    lines = drawn(2, 80, UNICODE, Language("zh-CN", words))
     assert "\u9650\u5236\u539f\u56e0" in lines[0]
     assert "\u8fc7\u70ed" in lines[2]

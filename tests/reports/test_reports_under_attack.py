@@ -38,7 +38,7 @@ from acceptance.journal.reader import Journal
 from acceptance.reports import junit, verdict_json
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import DRAWN
+from acceptance.reports.glyphs import UNICODE
 from acceptance.reports.page import render
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.terminal import Terminal
@@ -277,7 +277,7 @@ def test_the_moving_line_shows_the_name_of_a_check_as_one_line_of_text(text: str
     told = f"gpu0: lap 1 of 2: 1 s; {text} bf16 at 3 TFLOP/s {text}"
     gauges.entry(samples.entry(Note(told, progress=True)))
     gauges.entry(samples.entry(Measured("a", text, "gpu0", "GB/s", 1.0)))
-    console.print(Dashboard(remaining, gauges, ENGLISH, DRAWN))
+    console.print(Dashboard(remaining, gauges, ENGLISH, UNICODE))
     shown = OWN.sub("", out.getvalue())
     assert not hostile.HARMFUL.search(shown)
     assert [line.strip()[:4] for line in shown.splitlines()][-3:] == ["GPU ", "gpu0", "0 of"]

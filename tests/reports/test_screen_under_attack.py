@@ -25,8 +25,9 @@ from acceptance.cli.read import READERS
 from acceptance.observe import draft, inventory
 from acceptance.station.image import __main__ as image_main
 
-# as a file can hold it
-WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode("utf-8")
+WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode(
+    "utf-8"
+)  # as a file can hold it
 # A file name holds no slash and no NUL, and at most 255 bytes.
 NAMES = [part.replace("/", "-").replace("\0", "") for part in hostile.FRAGMENTS]
 NAMES = [name for name in NAMES if name.strip(". ") and not re.search("[\ud800-\udfff]", name)]

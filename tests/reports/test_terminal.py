@@ -24,8 +24,8 @@ from acceptance.core.fold import fold
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.core.verdict import Verdict
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.reports import explanation, summary
-from acceptance.reports.locations import NOWHERE
+from acceptance.reports import dashboard, explanation, summary
+from acceptance.reports.locations import NO_LOCATIONS
 from acceptance.reports.page import render
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.terminal import Terminal
@@ -95,7 +95,9 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     verdict = samples.fold(found.entries)
     replays = "gpu_pcie_replays on gpu0 to gpu2"
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
-    told = [line.split(":")[0] for line in summary.finding_lines(verdict.of_kind("fail"), NOWHERE)]
+    told = [
+        line.split(":")[0] for line in summary.finding_lines(verdict.of_kind("fail"), NO_LOCATIONS)
+    ]
     assert [line for line in told if " on " in line or line == "next"] == [
         *heads,
         "next",
@@ -137,7 +139,7 @@ def test_a_table_is_shown_as_it_is_and_not_without_end() -> None:
 
 def test_a_note_without_end_is_cut_and_said() -> None:
     finding = Finding("fail", "gpu.present", "text", note="line\n" * 52)
-    assert explanation.notes(finding) == (*["line"] * 50, "... (2 more lines)")
+    assert explanation.note_lines(finding) == (*["line"] * 50, "... (2 more lines)")
 
 
 def told(*bodies: Body) -> str:
@@ -273,6 +275,7 @@ def test_progress_on_a_terminal_names_the_check_and_the_time_left(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "20")
+    monkeypatch.setattr(dashboard, "_A_SECOND", 20)
     with pseudo_terminal() as (ours, stream):
         terminal = Terminal(Console(file=stream, highlight=False))
         terminal.start(samples.mixed_plan())

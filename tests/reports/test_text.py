@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sys
+
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.reports.text import clean, counted, duration, one_line
+from acceptance.reports.text import clean, count_of, duration, one_line
 
 
 @each(
@@ -27,6 +29,15 @@ from acceptance.reports.text import clean, counted, duration, one_line
 )
 def test_one_line(text: str, shown: str) -> None:
     assert one_line(text) == shown
+
+
+def test_what_is_printable_is_left_as_it_is() -> None:
+    """`clean` passes it on unseen: nothing in it is what is looked for in the rest."""
+    printable = "".join(
+        letter for letter in map(chr, range(sys.maxunicode + 1)) if letter.isprintable()
+    )
+    assert len(printable) > 100_000
+    assert clean(f"{printable}\n", 2 * len(printable)) == f"{printable}\n"
 
 
 def test_a_flood_is_cut_and_said() -> None:
@@ -67,4 +78,8 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 def test_counted() -> None:
-    assert [counted(number, "check") for number in (0, 1, 2)] == ["0 checks", "1 check", "2 checks"]
+    assert [count_of(number, "check") for number in (0, 1, 2)] == [
+        "0 checks",
+        "1 check",
+        "2 checks",
+    ]

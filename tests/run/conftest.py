@@ -1,5 +1,5 @@
-"""Runs whose commit and digest are asked for once, and whose records need not
-outlive a power cut.
+"""Runs whose commit and digest are asked for once, whose records need not outlive a power cut,
+and that are looked at often.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import os
 import pytest
 import thoroughness
 from runs import known_provenance
+
+from acceptance.run import supervisor
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +25,9 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     if not thoroughness.ALL:
         monkeypatch.setattr(os, "fsync", lambda _file: None)
+
+
+@pytest.fixture(autouse=True)
+def looked_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These sessions end within milliseconds."""
+    monkeypatch.setattr(supervisor, "POLL_S", 0.01)

@@ -27,7 +27,7 @@ class Seen:
     def look(self, after_s: float = PERIOD_S, *, last: bool = False) -> list[object]:
         self.bodies.clear()
         self.now_s += after_s
-        self.sight.look(last=last)
+        self.sight.poll(last=last)
         return list(self.bodies)
 
 
@@ -104,6 +104,6 @@ def test_a_view_that_fails_is_shown_nothing_more(tmp_path: Path, writer: segment
         raise KeyError("gpu0")
 
     sight = LiveFeed(tmp_path, view, ())
-    sight.look(last=True)
+    sight.poll(last=True)
     assert sight.failure == "the view of the run failed (KeyError: 'gpu0')"
-    sight.look(last=True)
+    sight.poll(last=True)

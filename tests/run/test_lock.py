@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.run import lock
 from acceptance.run.lock import NAME, LockError, MachineBusy, MachineLock
 
 HOLDER = """
@@ -23,6 +24,12 @@ with MachineLock(Path(sys.argv[1])) as held:
     print(flush=True)
     time.sleep(600)
 """
+
+
+@pytest.fixture(autouse=True)
+def settled_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every holder here has written down who it is before anybody else asks."""
+    monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def prepare(
     monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
     monkeypatch.setattr(
-        planning, "collecting", lambda _root: contextlib.nullcontext(lambda: collected)
+        planning, "start_collection", lambda _root: contextlib.nullcontext(lambda: collected)
     )
 
     def prepared(declared: str | None = None, **options: object) -> PreparedRun:
@@ -463,7 +463,7 @@ def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.M
     monkeypatch.setattr(context, "argv", lambda _: ["sleep", "600"])
 
     def beside() -> None:
-        with planning.collecting(Path("/")):
+        with planning.start_collection(Path("/")):
             assert orphans.find(run_id)
             raise SysfsError("no CPU is shown")
 

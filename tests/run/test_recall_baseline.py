@@ -69,7 +69,7 @@ def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
     return outputs.write(out / name)
 
 
-def accept(out: Path, root: Path, name: str, *, again: bool = False) -> baseline_file.Accepted:
+def accept(out: Path, root: Path, name: str, *, again: bool = False) -> baseline_file.AcceptResult:
     return baseline_file.accept(out / name, out, NOISE, replace=again, root=root)
 
 
@@ -194,8 +194,9 @@ def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
     assert note.startswith("the history does not hold the run of the baseline (one), which is of 2")
     assert note.endswith(": nights are told from those before it by their clock")
     forget(out, "zero")
-    # there are no nights to tell
-    assert not [note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note]
+    assert not [
+        note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note
+    ]  # there are no nights to tell
 
 
 def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:
@@ -252,8 +253,9 @@ def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
     assert outputs.judge(tmp_path / "four") == fourth
     assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS
     assert told(run(tmp_path, root, "six", updated("6.12"))) == ([], [])
-    # the night before had the old one
-    assert told(run(tmp_path, root, "seven", updated("6.14"))) == NEWS
+    assert (
+        told(run(tmp_path, root, "seven", updated("6.14"))) == NEWS
+    )  # the night before had the old one
 
 
 def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) -> None:

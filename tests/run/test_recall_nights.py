@@ -29,7 +29,7 @@ from acceptance.machine.inventory import Inventory
 from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
-from acceptance.run.recall import HistoryRecall, Recalled
+from acceptance.run.recall import HistoryRecall, RecalledPlan
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
@@ -64,14 +64,15 @@ class Nights:
         self.inventory = PAIR
         self.plan: Plan = MADE
         self._monkeypatch = monkeypatch
-        # a night's memory asks for both, and there are a hundred nights
-        monkeypatch.setattr(noise, "read", _noise)
+        monkeypatch.setattr(
+            noise, "read", _noise
+        )  # a night's memory asks for both, and there are a hundred nights
         monkeypatch.setattr(drift_rules, "read", _rules)
         self._options = Options(out=self.out, root=self.root)
 
     def recalled(
         self, inventory: Inventory | None = None, memory: HistoryRecall | None = None
-    ) -> Recalled:
+    ) -> RecalledPlan:
         prepared = PreparedRun(
             self._options, None, inventory or self.inventory, self.plan, "a summary"
         )
@@ -97,7 +98,7 @@ class Nights:
         """A night on which the machine is in use."""
         recalled = self.recalled()
         self.write(
-            recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")]
+            recalled, [recalled.postponement(("gpu0: somebody",), 3), RunEnded(False, "in use")]
         )
         return self.close()
 
@@ -105,7 +106,7 @@ class Nights:
     def _folder(self) -> Path:
         return self.out / f"night-{self.night:03}"
 
-    def write(self, recalled: Recalled, bodies: list[Body]) -> None:
+    def write(self, recalled: RecalledPlan, bodies: list[Body]) -> None:
         prepared = PreparedRun(
             self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes
         )
@@ -119,8 +120,9 @@ class Nights:
 
     def close(self) -> Verdict:
         verdict = outputs.judge(self._folder)
-        # its reports are of no interest here, and take their time
-        (self._folder / run_folder.VERDICT).write_text("{}")
+        (self._folder / run_folder.VERDICT).write_text(
+            "{}"
+        )  # its reports are of no interest here, and take their time
         assert HistoryRecall(self.out, self.root).keep() == ()
         self.night += 1
         return verdict
@@ -334,7 +336,7 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
         HistoryError,
         match=r"in use, so nothing was run, and nights skipped in a row cannot be counted",
     ):
-        recalled.postponed(("gpu0: somebody",), 3)  # or it would be the first one every night
+        recalled.postponement(("gpu0: somebody",), 3)  # or it would be the first one every night
 
 
 def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
@@ -389,8 +391,9 @@ def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(
         nights.plan = replace(COUNTED, loads_s={"nvbandwidth": 3.0})
     (note,) = nights.recalled().notes
     assert note.text.endswith(": all but counters begin anew with this run")
-    # the copies' own past would have remarked that
-    verdict = counting(nights, 5000.0, copies=120.0)
+    verdict = counting(
+        nights, 5000.0, copies=120.0
+    )  # the copies' own past would have remarked that
     assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.counter")])
     assert "grew by 4992 within 1 day, from 8, " in verdict.of_kind("fail")[0].text
     assert warned(counting(nights, 5001.0, copies=120.0)) == []

@@ -9,10 +9,12 @@ import pytest
 
 from acceptance.run import selftest_record
 
-DONE = selftest_record.Record("2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short")
+DONE = selftest_record.SelftestRecord(
+    "2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short"
+)
 
 
-def left(folder: Path, record: selftest_record.Record) -> Path:
+def left(folder: Path, record: selftest_record.SelftestRecord) -> Path:
     (folder / selftest_record.NAME).write_bytes(msgspec.json.encode(record))
     return folder
 

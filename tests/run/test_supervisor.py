@@ -32,7 +32,7 @@ from acceptance.core.record import (
     Sample,
     SessionEnded,
 )
-from acceptance.history.reference import Bounds, Level, Reference
+from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.inventory import observe
@@ -95,8 +95,9 @@ class Forked:
         self._began, self._status = time.monotonic(), None
         self._log = context.with_name("forked.err")
         with warnings.catch_warnings():
-            # Python 3.12 warns of threads: the child starts none of ours
-            warnings.simplefilter("ignore")
+            warnings.simplefilter(
+                "ignore"
+            )  # Python 3.12 warns of threads: the child starts none of ours
             self._pid = os.fork()
         if self._pid == 0:
             become(program, context, self._log)
@@ -172,7 +173,10 @@ with segment.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
 # On the nights before it was 150: at the first look it is less, at the second as it was.
 STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
 PAST = Reference(
-    decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0))
+    decides=True,
+    off_fails=3,
+    off_of=14,
+    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
 )
 
 
@@ -228,7 +232,7 @@ import time; time.sleep(SECONDS)
 def test_a_night_gives_way_to_whom_the_watch_sees(
     runs: Runs, seconds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "OTHERS_S", 0.1)
+    monkeypatch.setattr(supervisor, "USERS_PERIOD_S", 0.1)
     verdict = runs.run(
         honest(SOMEBODY.replace("SECONDS", seconds)), give_way=lambda users: Postponed(users, 1, 7)
     )

@@ -112,8 +112,9 @@ def test_what_was_recorded_is_within_three_deviations_of_the_middle_of_the_draws
             deviation = moved.spread if moved.absolute else moved.spread * middle[measurement]
             assert abs(value - middle[measurement]) <= 3 * deviation, (measurement, value)
     assert len(seen) > 30
-    # no recorded run copied to a peer by our own load
-    assert set(RECORDED) - seen <= {"copy_own_p2p"}
+    assert set(RECORDED) - seen <= {
+        "copy_own_p2p"
+    }  # no recorded run copied to a peer by our own load
 
 
 def test_every_noise_says_where_it_comes_from() -> None:

@@ -54,7 +54,7 @@ def test_it_ends_with_the_one_that_made_it(tmp_path: Path) -> None:
         "from selftest.beside import Beside\n"
         "made = Beside('reckoning', lambda: time.sleep(100))\n"
         "print(made._process.pid, flush=True)\n"
-        "time.sleep(1.0)\n"
+        "time.sleep(0.3)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run(

@@ -21,7 +21,7 @@ from pathlib import Path
 from selftest.mutation import campaign, equivalents, runner
 from selftest.mutation.subjects import SUBJECTS, Subject
 root, scratch, asked, listed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]), Path(sys.argv[4])
-runner.PATIENCE_S = 3.0
+runner.PATIENCE_S = 1.5
 known = (*SUBJECTS, Subject("acceptance/fold.py", (("tests/test_fold.py",),)))
 subjects = [dataclasses.replace(one, stages=one.stages[:1]) for one in known if one.path in asked]
 jobs = [

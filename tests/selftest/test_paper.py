@@ -128,7 +128,7 @@ def test_its_record_is_what_later_runs_tell(
     folder.mkdir()
     assert close(outcome(*rows), folder, tmp_path, "digest") == code
     record = msgspec.json.decode(
-        (tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.Record
+        (tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.SelftestRecord
     )
     assert (record.caught, record.faults, record.package_digest) == (1, len(rows), "digest")
     told = selftest_record.selftest_sentence(tmp_path, "digest", record.machine_id)

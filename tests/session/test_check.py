@@ -11,7 +11,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, Measured, Skipped
 from acceptance.core.waiver import Waiver
-from acceptance.session.check import Check, Incomplete, Violation, same
+from acceptance.session.check import Check, Incomplete, Violation, same_text
 
 ZERO = journals.due("errors", "gpu0", "count", NONE_ALLOWED)
 BOTH = (journals.due("copy", "gpu0"), journals.due("copy", "gpu1"))
@@ -158,7 +158,7 @@ def test_the_worst_of_several_values_counts() -> None:
 def test_texts_are_compared_but_for_blanks_and_case(
     declared: str, found: str | None, answer: bool
 ) -> None:
-    assert same(declared, found) is answer
+    assert same_text(declared, found) is answer
 
 
 def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:

@@ -213,8 +213,9 @@ def test_samples_that_will_not_come_are_not_waited_for(
 ) -> None:
     root = machine_root(tmp_path / "root")
     write_segment(tmp_path / reader.GPU_TELEMETRY, [Sample({"x": 1.0}, component="gpu0")], root)
-    # a lost GPU is never sampled
-    slept = naps(monkeypatch, lambda: monkeypatch.setattr(clock, "boot_s", lambda: 1e9))
+    slept = naps(
+        monkeypatch, lambda: monkeypatch.setattr(clock, "boot_s", lambda: 1e9)
+    )  # a lost GPU is never sampled
     ended: Spans = (("burn.gpu_burn[float]", 0.0, clock.boot_s()),)
     given = Given(tmp_path, "gpu0", "gpu1")
     assert set(given("gpu_history", ended)) == set(given("gpu_history", ())) == {"gpu0"}

@@ -58,7 +58,7 @@ with segment.Writer(folder / "journal-load.jsonl", pathlib.Path(context.root)) a
         hear(index, line)
         if then == "die" and index == 0 and "iteration" in line:
             os.kill(os.getpid(), signal.SIGKILL)
-    Programs(check, folder / "logs", writer.write).run_together([[sys.executable, "-c", load, what]] * 2, heard=heard)
+    Programs(check, folder / "logs", writer.write).run_together([[sys.executable, "-c", load, what]] * 2, on_line=heard)
 """  # noqa: E501
 
 

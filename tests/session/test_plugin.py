@@ -133,8 +133,9 @@ def test_after_all_that(check):
         owed("link.fails_and_breaks"),
         owed("link.skips"),
         owed("link.expected_to_fail"),
-        # the belt allows a minute more than expected: here 0.4 s
-        owed("link.hangs", seconds=-47.7),
+        owed(
+            "link.hangs", seconds=-47.7
+        ),  # the belt allows a minute more than expected: here 0.4 s
         owed("link.exits"),
         owed("link.after_all_that"),
     )

@@ -8,6 +8,6 @@ from acceptance.session import timeouts
 
 def test_the_test_engine_gives_up_after_the_programs() -> None:
     planned = journals.check(seconds=100.0)
-    assert (timeouts.programs_s(planned), timeouts.belt_s(planned)) == (155.0, 185.0)
+    assert (timeouts.programs_s(planned), timeouts.check_limit_s(planned)) == (155.0, 185.0)
     slack = msgspec.structs.replace(planned, slack_s=120.0)
-    assert (timeouts.programs_s(slack), timeouts.belt_s(slack)) == (275.0, 305.0)
+    assert (timeouts.programs_s(slack), timeouts.check_limit_s(slack)) == (275.0, 305.0)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.core.limit import GIB
 from acceptance.station import container_args
@@ -69,7 +70,7 @@ ASKED: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize(("key", "asked"), ASKED.items())
+@each("key, asked", ASKED.items())
 def test_the_least_privilege(key: str, asked: object) -> None:
     assert arguments()[key] == asked
 

@@ -25,8 +25,10 @@ from acceptance.station.image.record import ImageRef
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 ADDRESS = os.environ.get("RIGPROOF_TEST_CDI", "unix:///var/run/docker.sock")
 TAG = "rigproof-test:cdi"
-# what /dev/zero and /dev/fuse are
-NODES = {"GPU-rigproof-test0": (1, 5), "GPU-rigproof-test1": (10, 229)}
+NODES = {
+    "GPU-rigproof-test0": (1, 5),
+    "GPU-rigproof-test1": (10, 229),
+}  # what /dev/zero and /dev/fuse are
 YAML = """\
 cdiVersion: 0.5.0
 kind: nvidia.com/gpu

@@ -110,8 +110,9 @@ def test_the_harness_is_killed(rig: Rig, client: docker.DockerClient) -> None:
         going.container.reload()
         return str(going.container.status) == "exited"
 
-    # the engine closes the session's standard input, and the reaper inside ends it
-    wait_for(over, 10.0)
+    wait_for(
+        over, 10.0
+    )  # the engine closes the session's standard input, and the reaper inside ends it
     assert orphans.find(going.folder.name) == {}
     again = rig.accept("--station", "docker", only="kernel_log.during_run")
     assert f"a container of the run {going.folder.name}, which is dead, was removed" in again.out

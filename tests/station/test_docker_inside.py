@@ -135,8 +135,10 @@ def test_what_it_writes_is_the_owners(probe: Probes, monkeypatch: pytest.MonkeyP
 
 # --- GPUs as device nodes, with nodes that do no harm ---
 
-# what /dev/zero and /dev/fuse are
-NODES = {"/dev/rigproof-test0": (1, 5), "/dev/rigproof-test-ctl": (10, 229)}
+NODES = {
+    "/dev/rigproof-test0": (1, 5),
+    "/dev/rigproof-test-ctl": (10, 229),
+}  # what /dev/zero and /dev/fuse are
 
 
 @pytest.fixture

@@ -325,7 +325,9 @@ def serve(path: Path, info: dict[str, Any], version: dict[str, Any]) -> Server:
         def log_message(self, *_: object) -> None: ...
 
     server = Server(str(path), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    ).start()
     return server
 
 
@@ -387,11 +389,11 @@ def test_an_engine_without_a_name(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(station_docker, "KNOCK_S", 0.2)
+    monkeypatch.setattr(station_docker, "CONNECT_S", 0.05)
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(str(tmp_path / "mute.sock"))
         mute.listen()
-        with pytest.raises(station_docker.TROUBLE) as caught:
+        with pytest.raises(station_docker.ENGINE_ERRORS) as caught:
             station_docker.connect(f"unix://{tmp_path}/mute.sock")
     assert station_docker.first_line(caught.value) == "it takes the connection and does not answer"
 
@@ -409,7 +411,7 @@ def test_a_socket_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_an_address_where_nothing_is(tmp_path: Path, address: str, told: str) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead.sock"))
-    with pytest.raises(station_docker.TROUBLE) as caught:
+    with pytest.raises(station_docker.ENGINE_ERRORS) as caught:
         station_docker.connect(address.replace("SOCKET", str(tmp_path / "dead.sock")))
     assert told in station_docker.first_line(caught.value)
 

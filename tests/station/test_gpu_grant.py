@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from cases import each
 
 from acceptance.machine.gpu import Gpu
 from acceptance.station import gpu_grant
@@ -69,8 +70,8 @@ BY_UUID = ("nvidia.com/gpu=GPU-0-aaaa", "nvidia.com/gpu=GPU-1-aaaa")
 BY_INDEX = ("nvidia.com/gpu=0", "nvidia.com/gpu=1")
 
 
-@pytest.mark.parametrize(
-    ("specs", "names"),
+@each(
+    "specs, names",
     [
         ([YAML_BY_UUID], BY_UUID),
         ([YAML_BY_UUID.replace("\n", "\r\n")], BY_UUID),
@@ -91,7 +92,7 @@ def test_cdi_names(specs: list[str], names: tuple[str, ...]) -> None:
     assert gpu_grant.cdi_names(TWO, specs) == names
 
 
-@pytest.mark.parametrize(
+@each(
     "specs",
     [
         [],

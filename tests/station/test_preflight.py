@@ -168,8 +168,9 @@ def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-# the SDK leaves the socket of a failed attempt open
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning"
+)  # the SDK leaves the socket of a failed attempt open
 def test_the_environments_engine_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     where = f"unix://{tmp_path}/dead.sock"
     with socket.socket(socket.AF_UNIX) as dead:
@@ -311,7 +312,7 @@ def test_an_image_that_the_user_named_is_stamped(inventory: Inventory) -> None:
     where, _ = choose("docker", inventory, "mine:1")
     assert where.image == where.provenance["image_id"] == "sha256:mine:1"
     assert where.provenance["image"] == "mine:1 (named by --image)"
-    assert where.notes == (Note(preflight.named("mine:1"), trouble=True),)
+    assert where.notes == (Note(preflight.custom_image_reason("mine:1"), trouble=True),)
 
 
 @pytest.mark.usefixtures("answering")

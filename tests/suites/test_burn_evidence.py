@@ -16,7 +16,7 @@ from acceptance.suites.fixtures import burn_evidence
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
     ROWS,
-    counted,
+    count_readings,
     evidence,
     product_digests,
 )
@@ -103,14 +103,14 @@ def test_a_telemetry_that_cannot_be_read_takes_no_wrong_result_away() -> None:
     def heats(gpu: str, boot_s: float) -> GpuHeat | None:
         raise JournalError("damaged")
 
-    counts, notes = counted(failed(ring("f16", 1)), "burn_f16_miscompares", heats)
+    counts, notes = count_readings(failed(ring("f16", 1)), "burn_f16_miscompares", heats)
     assert counts == {"gpu2": 1.0}
     assert notes["gpu2"]
     assert len(evidence(failed(ring("f16", 1)), heats)["gpu2"]) == 1
 
 
 def test_a_note_is_the_diagnosis_of_its_own_count() -> None:
-    counts, notes = counted(
+    counts, notes = count_readings(
         failed(ring("f16", 1), ring("f16", 2), ring("f64", 1)), "burn_f16_miscompares", cool
     )
     assert counts == {"gpu2": 2.0}

@@ -154,10 +154,10 @@ class Loads:
         argvs: Sequence[Sequence[str]],
         *,
         envs: Sequence[Mapping[str, str]],
-        heard: Callable[[int, str], None] | None = None,
+        on_line: Callable[[int, str], None] | None = None,
     ) -> tuple[ProgramResult, ...]:
         self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
-        self.heard.append(heard)
+        self.heard.append(on_line)
         return tuple(self._done(argv, env) for argv, env in self.calls[-1])
 
     def _done(self, argv: tuple[str, ...], env: Mapping[str, str]) -> ProgramResult:

@@ -84,7 +84,7 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
             Reading("copy", "GB/s", {"gpu1->gpu0": 3.0}),
         ),
     )
-    assert gpu_tools.renamed(output, DUE) == ToolOutput(
+    assert gpu_tools.with_gpu_names(output, DUE) == ToolOutput(
         "tool",
         "fail",
         "so it is",
@@ -99,7 +99,7 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
 def test_a_device_that_is_not_due_is_trouble(component: str) -> None:
     output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {"gpu0": 1.0, component: 2.0}),))
     with pytest.raises(ToolError, match=f"^tool tells of {component}, and was given 4 GPUs$"):
-        gpu_tools.renamed(output, DUE)
+        gpu_tools.with_gpu_names(output, DUE)
 
 
 def test_siblings_are_of_one_model() -> None:

@@ -499,9 +499,9 @@ def test_a_sensor_covers_the_run_or_not(
         "cpu_temperature_c": series("cpu_temperature_c", moments),
         "load_1m": series("load_1m", (0, ended)),
     }
-    said = cpu.uncovered("cpu_temperature_c", watched)
+    said = cpu.coverage_gap("cpu_temperature_c", watched)
     assert (said is None) if told is None else (told in str(said))
-    assert cpu.uncovered("cpu_throttle_count", watched) is None
+    assert cpu.coverage_gap("cpu_throttle_count", watched) is None
 
 
 def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: Any) -> None:

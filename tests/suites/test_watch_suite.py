@@ -425,8 +425,10 @@ def test_reasons_that_fell_silent_are_an_error(see: Watch) -> None:
             at(120.0, 120.3, memory_temperature_c=96.0),
             "gpu_memory_temperature on gpu1: measured 96 degC, limit <= 95 degC",
         ),
-        # recorded, and judged by the margin
-        (at(120.0, 120.3, temperature_c=99.0, power_w=700.0), None),
+        (
+            at(120.0, 120.3, temperature_c=99.0, power_w=700.0),
+            None,
+        ),  # recorded, and judged by the margin
     ],
 )
 def test_heat(see: Watch, change: Change, told: str | None) -> None:
@@ -577,8 +579,10 @@ def test_what_no_sensor_can_mean_is_not_measured(
         ),
         (at(120.0, 120.3, reason_clocks_setting=1.0), None),  # two samples, while the clocks ramp
         (at(120.0, 120.5, reason_clocks_setting=1.0), "reason clocks-setting"),
-        # idle again: it holds nothing back that counts
-        (at(140.0, 999.0, reason_clocks_setting=1.0), None),
+        (
+            at(140.0, 999.0, reason_clocks_setting=1.0),
+            None,
+        ),  # idle again: it holds nothing back that counts
     ],
     ids=[
         "nothing",
@@ -705,8 +709,10 @@ def test_many_lone_samples_count_like_any_other(see: Watch) -> None:
         (unchanged, None),
         (at(100.0, 109.9, link_width=4.0), None),  # low only when idle
         (at(140.0, 999.0, link_width=4.0), None),
-        # it trains up in the first two seconds
-        (at(110.0, 111.9, link_gen=1.0, link_width=1.0), None),
+        (
+            at(110.0, 111.9, link_gen=1.0, link_width=1.0),
+            None,
+        ),  # it trains up in the first two seconds
         (at(110.0, 112.3, link_gen=1.0), "gpu_link_gen on gpu1: measured 1, limit >= 4"),
         (at(120.0, 120.1, link_gen=3.0), "gpu_link_gen on gpu1: measured 3, limit >= 4"),
         (always(link_gen=3.0), "gpu_link_gen on gpu1: measured 3, limit >= 4"),

@@ -50,7 +50,7 @@ from acceptance.tools import cuda_error
     ],
 )
 def test_died(line: str, cure: str, hardware: bool) -> None:
-    trouble = cuda_error.died(["Device 0: something", line, "more"])
+    trouble = cuda_error.crash_reason(["Device 0: something", line, "more"])
     assert trouble is not None
     assert trouble.hardware is hardware
     assert trouble.reason.startswith(f"it died: '{line.strip()}'")
@@ -59,14 +59,17 @@ def test_died(line: str, cure: str, hardware: bool) -> None:
 
 
 def test_a_fault_of_the_hardware_comes_first() -> None:
-    trouble = cuda_error.died(["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"])
+    trouble = cuda_error.crash_reason(
+        ["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"]
+    )
     assert trouble is not None
     assert trouble.hardware
 
 
 def test_a_run_that_lives() -> None:
     assert (
-        cuda_error.died(["Running host_to_device_memcpy_ce.", "The process Killed nothing"]) is None
+        cuda_error.crash_reason(["Running host_to_device_memcpy_ce.", "The process Killed nothing"])
+        is None
     )
 
 
@@ -75,8 +78,8 @@ def test_not_started() -> None:
         "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared "
         "object file"
     )
-    reason = cuda_error.not_started(["$ ./nvbandwidth", line])
+    reason = cuda_error.start_failure(["$ ./nvbandwidth", line])
     assert reason is not None
     assert reason.startswith("it did not start: './nvbandwidth: error while")
     assert "a library is missing" in reason
-    assert cuda_error.not_started(["hello"]) is None
+    assert cuda_error.start_failure(["hello"]) is None

@@ -109,8 +109,13 @@ def test_argv_refuses(mode: Mode, seconds: int, memory: int, compare: str | None
     "mode, rate, compare_s, free, expected",
     [
         ("float", 51.1, 2.0, 140000, (92 + 2) * 256),
-        # 636 results would be more than 0.9 of what is free
-        ("tensor", 350.0, 2.0, 140000, 126000),
+        (
+            "tensor",
+            350.0,
+            2.0,
+            140000,
+            126000,
+        ),  # 636 results would be more than 0.9 of what is free
         ("tensor", 350.0, 0.5, 140000, (159 + 2) * 256),
         ("float", 51.1, 2.0, 1138, 1024),  # 0.9 of it is what the smallest ring takes
         ("double", 0.4, 2.0, 24000, 4 * 512),  # two results, though they take five seconds

@@ -29,7 +29,7 @@ def test_ever_other_events_fill_no_disk_and_hide_no_graver_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages of memory that fail have each a code of their own."""
-    monkeypatch.setattr(event_log, "MOST", 3)
+    monkeypatch.setattr(event_log, "MAX_KINDS", 3)
     path = tmp_path / "journal-x.jsonl"
     log = EventLog(path, machine_root(tmp_path / "root"))
     for page in range(50):

@@ -83,7 +83,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def test_every_gpu_is_sampled_under_its_name(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
-    assert watching.watch.look()
+    assert watching.watch.sample()
     assert watching.sampled() == [
         ("gpu0", {"temperature_c": 40.0}),
         ("gpu1", {"temperature_c": 40.0}),
@@ -94,7 +94,7 @@ def test_counters_once_a_second(tmp_path: Path, now: Callable[[float], None]) ->
     watching = Watching(tmp_path, fields={3: 7})
     for moment in (1000.0, 1000.2, 1000.9, 1001.0, 1001.2):
         now(moment)
-        watching.watch.look()
+        watching.watch.sample()
     assert ["ecc_corrected" in values for name, values in watching.sampled() if name == "gpu1"] == [
         *(True, False, False),
         *(True, False),
@@ -109,7 +109,7 @@ def test_the_disk_is_told_once_a_second(
     monkeypatch.setattr(os, "fsync", synced.append)
     for moment in (1000.0, 1000.5, 1001.0):
         now(moment)
-        watching.watch.look()
+        watching.watch.sample()
     assert len(synced) == 2
 
 
@@ -119,9 +119,10 @@ def test_after_an_hour_each_gpu_is_thinned_by_itself(
     watching = Watching(tmp_path)
     for second in range(3600, 3616):
         now(1000.0 + second)
-        # gpu0 stays at 40: told once
-        watching.nvml.answers["nvmlDeviceGetTemperatureV", 1] = 40 + second % 2
-        assert watching.watch.look()
+        watching.nvml.answers["nvmlDeviceGetTemperatureV", 1] = (
+            40 + second % 2
+        )  # gpu0 stays at 40: told once
+        assert watching.watch.sample()
     watching.watch.end()
     kept = [entry.body for entry in segment.read_segment(tmp_path / reader.GPU_TELEMETRY).entries]
     samples = [body for body in kept if isinstance(body, Sample)]
@@ -146,7 +147,7 @@ def test_xids_are_events(
 ) -> None:
     watching = Watching(tmp_path)
     watching.nvml.tell_xid(1, code)
-    watching.watch.look()
+    watching.watch.sample()
     (event,) = watching.told()
     assert isinstance(event, Event)
     assert (event.kind, event.code, event.component, event.severity) == (
@@ -174,8 +175,8 @@ def test_an_xid_of_a_gpu_that_nobody_knows(tmp_path: Path) -> None:
 
 def test_a_gpu_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
     watching = Watching(tmp_path, {("register", 0): Refusal(UNKNOWN, "Unknown Error")})
-    watching.watch.look()
-    watching.watch.look()
+    watching.watch.sample()
+    watching.watch.sample()
     said = "NVML tells no Xid events of gpu0 (Unknown Error): those of the kernel log count alone"
     assert watching.told() == [Note(said)]
 
@@ -187,8 +188,8 @@ def test_where_nobody_listens_for_xids_the_run_must_not_pass(
     watching = Watching(
         tmp_path, {("nvmlDeviceGetSupportedEventTypes", 1): supported}, kernel_log=False
     )
-    watching.watch.look()
-    watching.watch.look()
+    watching.watch.sample()
+    watching.watch.sample()
     (note,) = watching.told()
     assert isinstance(note, Note)
     assert note.trouble
@@ -198,13 +199,13 @@ def test_where_nobody_listens_for_xids_the_run_must_not_pass(
         "NVML tells no Xid events of gpu1 (it offers none)"
     )
     watching.nvml.tell_xid(0, 79)
-    watching.watch.look()
+    watching.watch.sample()
     assert isinstance(watching.told()[-1], Event), "the other one is heard"
 
 
 def test_where_nvml_tells_its_xids_the_kernel_log_may_be_closed(tmp_path: Path) -> None:
     watching = Watching(tmp_path, kernel_log=False)
-    watching.watch.look()
+    watching.watch.sample()
     assert watching.told() == []
 
 
@@ -215,11 +216,11 @@ def test_a_lost_gpu_is_told_once_and_sampled_no_more(
     tmp_path: Path, code: int, action: str
 ) -> None:
     watching = Watching(tmp_path)
-    watching.watch.look()
+    watching.watch.sample()
     watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = Refusal(code, "GPU is lost")
     watching.nvml.tell_xid(0, 79)
-    assert watching.watch.look()
-    assert watching.watch.look()
+    assert watching.watch.sample()
+    assert watching.watch.sample()
     assert [name for name, _ in watching.sampled()] == ["gpu0", "gpu1", "gpu1", "gpu1"]
     assert watching.lost() == [ADDRESSES[0]]
     xid, lost = watching.told()
@@ -238,14 +239,14 @@ def test_a_lost_gpu_is_told_once_and_sampled_no_more(
 def test_when_every_gpu_is_lost_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.nvml.answers["nvmlDeviceGetTemperatureV"] = Refusal(LOST)
-    assert not watching.watch.look()
-    assert watching.watch.look()
+    assert not watching.watch.sample()
+    assert watching.watch.sample()
     assert watching.lost() == list(ADDRESSES)
 
 
 def test_a_gpu_that_was_lost_before(tmp_path: Path) -> None:
     watching = Watching(tmp_path, {("nvmlDeviceGetUUID", 1): Refusal(LOST)})
-    watching.watch.look()
+    watching.watch.sample()
     assert (watching.lost(), [name for name, _ in watching.sampled()]) == ([ADDRESSES[1]], ["gpu0"])
 
 
@@ -255,10 +256,10 @@ def test_a_gpu_that_refuses_everything_is_lost_after_a_while(
     watching = Watching(tmp_path)
     watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = Refusal(UNKNOWN, "Unknown Error")
     now(1002.9)
-    assert watching.watch.look()
+    assert watching.watch.sample()
     assert watching.lost() == []
     now(1003.0)
-    watching.watch.look()
+    watching.watch.sample()
     assert watching.lost() == [ADDRESSES[0]]
 
 
@@ -272,7 +273,7 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
     ):
         now(moment)
         watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = answer
-        watching.watch.look()
+        watching.watch.sample()
     assert watching.lost() == []
     assert [values for name, values in watching.sampled() if name == "gpu0"] == [
         {"temperature_c": 41.0},
@@ -376,7 +377,7 @@ def test_the_file_is_touched_only_while_a_gpu_answers(
             over.set()
         return bool(answered)
 
-    monkeypatch.setattr(GpuWatch, "look", look)
+    monkeypatch.setattr(GpuWatch, "sample", look)
     monkeypatch.setattr(os, "utime", touched.append)
     gpu_sampler.run(
         FakeNvml(2), msgspec.json.decode(context(tmp_path).read_bytes(), type=SamplerContext), over

@@ -50,7 +50,7 @@ def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def test_no_gpu_is_no_child(run_dir: Path) -> None:
     child = SamplerProcess(run_dir, Path("/"), (), kernel_log=True)
-    child.look()
+    child.check_alive()
     child.stop()
     assert (child.failure, list(run_dir.iterdir())) == (None, [run_dir / "logs"])
 
@@ -73,7 +73,7 @@ def test_the_command_line() -> None:
 def test_a_child_that_lives_until_it_is_ended(run_dir: Path, child: Child) -> None:
     one = child(f"{SAMPLES}\ntime.sleep(60)")
     until((run_dir / reader.GPU_TELEMETRY).exists, "the child begins")
-    one.look()
+    one.check_alive()
     one.stop()
     assert one.failure is None
     one.stop()
@@ -83,7 +83,7 @@ def test_a_child_that_dies_says_why(child: Child) -> None:
     one = child("sys.exit('gpu0 cannot be watched')")
     assert one._running is not None
     until(one._running.poll, "the child ends")
-    one.look()
+    one.check_alive()
     one.stop()
     assert one.failure is not None
     assert one.failure.startswith("the watch over the GPUs ended with exit code 1 after ")
@@ -120,15 +120,15 @@ def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.Monk
     at(monkeypatch, 100.0)
     one = child("time.sleep(60)")
     (run_dir / reader.GPU_TELEMETRY).write_text("")
-    one.look()
+    one.check_alive()
     at(monkeypatch, 104.9)
-    one.look()
+    one.check_alive()
     (run_dir / reader.GPU_TELEMETRY).write_text("more")
-    one.look()
+    one.check_alive()
     at(monkeypatch, 109.9)
-    one.look()
+    one.check_alive()
     (run_dir / reader.GPU_TELEMETRY).write_text("too late")
-    one.look()
+    one.check_alive()
     one.stop()
     assert one.failure == "the watch over the GPUs hung: no sample of any GPU for 5 s"
 
@@ -137,7 +137,7 @@ def test_a_child_that_never_begins(child: Child, monkeypatch: pytest.MonkeyPatch
     at(monkeypatch, 100.0)
     one = child("time.sleep(60)")
     at(monkeypatch, 159.9)
-    one.look()
+    one.check_alive()
     at(monkeypatch, 160.0)
     one.stop()
     assert one.failure == "the watch over the GPUs hung: no sample of any GPU for 60 s"
@@ -158,7 +158,7 @@ def test_a_lost_gpu_explains_silence(
     one = child("time.sleep(60)")
     write_segment(run_dir / gpu_sampler.EVENTS, told, machine_root(run_dir / "root"))
     at(monkeypatch, 70.0)
-    one.look()
+    one.check_alive()
     one.stop()
     assert one.failure == failure
 
@@ -201,8 +201,8 @@ def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
         tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI))
     )
     every = ("gpu0", "gpu1", "gpu2", "gpu3")
-    assert gpu_supervisor.due(inventory, every) == (
+    assert gpu_supervisor.due_targets(inventory, every) == (
         WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),
         WatchTarget("gpu3", "GPU-2", "0000:04:00.0"),
     )
-    assert gpu_supervisor.due(inventory, ("gpu1", "gpu2")) == ()
+    assert gpu_supervisor.due_targets(inventory, ("gpu1", "gpu2")) == ()

@@ -16,7 +16,7 @@ from fake_nvml import LOST, FakeNvml, Refusal
 
 from acceptance.core.record import Body, ForeignProcess, Note
 from acceptance.journal import clock
-from acceptance.watch.gpu_users import CUDA_NODE, GROWN_BYTES, MOST, GpuUsers
+from acceptance.watch.gpu_users import CUDA_NODE, GROWN_BYTES, MAX_RECORDS, GpuUsers
 
 RUN = "2026-01-01T00-00-00Z-abcd"
 MARK = f"RIGPROOF_RUN={RUN}"
@@ -80,7 +80,7 @@ class Scene:
         before = len(self.told)
         for moment in moments or (self.now + 1.0,):
             self.now = moment
-            self.users.look({"gpu0": 0, "gpu1": 1}, self.pool)
+            self.users.poll({"gpu0": 0, "gpu1": 1}, self.pool)
         return self.told[before:]
 
     def seconds(self, count: int) -> list[Body]:
@@ -174,7 +174,7 @@ def test_in_the_real_proc() -> None:
         told: list[Body] = []
         users = GpuUsers(nvml, RUN, Path("/"), told.append)
         with ThreadPoolExecutor(1) as pool:
-            users.look({"gpu0": 0}, pool)
+            users.poll({"gpu0": 0}, pool)
         assert [(one.pid, one.command) for one in told if isinstance(one, ForeignProcess)] == [
             (bare.pid, "sleep")
         ]
@@ -343,12 +343,12 @@ def test_a_lost_gpu_is_told_by_others_and_the_next_is_looked_at(scene: Scene) ->
 
 def test_who_starts_a_process_each_second_fills_no_disk(scene: Scene) -> None:
     scene.process(42)
-    for _ in range(MOST):
+    for _ in range(MAX_RECORDS):
         scene.list(0, 42)
         scene.look()
         scene.list(0)
         scene.look()
-    assert len(scene.told) == MOST + 1
+    assert len(scene.told) == MAX_RECORDS + 1
     assert isinstance(scene.told[-1], Note)
     assert scene.told[-1].trouble
 

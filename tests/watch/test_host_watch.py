@@ -105,7 +105,7 @@ def test_a_report_of_several_messages_is_held_back_until_it_is_whole(
 ) -> None:
     aer = "pcieport 0000:00:01.0: "
     machine.say(f"{aer}AER: Uncorrectable (Fatal) error message received from 0000:01:00.0")
-    watched._look(last=False)
+    watched._sample(last=False)
     machine.say(
         f"{aer}PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, "
         "(Receiver ID)"
@@ -114,12 +114,12 @@ def test_a_report_of_several_messages_is_held_back_until_it_is_whole(
         f"{aer}  device [8086:a70d] error status/mask=00000020/00000000",
         f"{aer}   [ 5] SDES                   (First)",
     )
-    watched._look(last=False)
+    watched._sample(last=False)
     assert machine.journalled() == []
-    watched._look(last=False)
+    watched._sample(last=False)
     whole = machine.journalled()
     assert whole
-    watched._look(last=False)
+    watched._sample(last=False)
     assert machine.journalled() == whole  # and only once
 
 
@@ -128,11 +128,11 @@ def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
 ) -> None:
     # An error storm before a crash is the evidence of it.
     machine.say(GONE)
-    watched._look(last=False)
+    watched._sample(last=False)
     now = clock.boot_s()
     monkeypatch.setattr(clock, "boot_s", lambda: now + host.HOLD_S)
     machine.say("more and more")
-    watched._look(last=False)
+    watched._sample(last=False)
     assert [type(body) for body in machine.journalled()] == [Event]
 
 
@@ -142,9 +142,9 @@ def test_a_storm_is_cut_short(
     monkeypatch.setattr(event_log, "STORM", 5)
     other = GONE.replace("0000:01", "0000:41")
     machine.say(*[GONE] * 20, other)
-    watched._look(last=True)
+    watched._sample(last=True)
     machine.say(*[GONE] * 20)
-    watched._look(last=True)
+    watched._sample(last=True)
     found = machine.journalled()
     assert [body.component for body in found if isinstance(body, Event)] == ["0000:01:00.0"] * 5 + [
         "0000:41:00.0"
@@ -155,13 +155,13 @@ def test_a_storm_is_cut_short(
 
 def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None:
     machine.say("one", skip=3)
-    watched._look(last=True)
+    watched._sample(last=True)
     assert [
         (body.trouble, "overwrote" in body.text)
         for body in machine.journalled()
         if isinstance(body, Note)
     ] == [(True, True)]
-    watched._look(last=True)
+    watched._sample(last=True)
     assert len(machine.journalled()) == 1
 
 
@@ -344,10 +344,10 @@ def test_an_event_is_dated_by_its_stamp_though_it_was_held_back(
     monkeypatch.setattr(clock, "boot_s", lambda: 5000.0)
     monkeypatch.setattr(time, "monotonic", lambda: 4000.0)
     machine.say(GONE, stamp=3999.5)
-    watched._look(last=False)
+    watched._sample(last=False)
     monkeypatch.setattr(clock, "boot_s", lambda: 5060.0)  # the next look comes late
     monkeypatch.setattr(time, "monotonic", lambda: 4060.0)
-    watched._look(last=False)
+    watched._sample(last=False)
     assert [body.boot_s for body in machine.journalled() if isinstance(body, Event)] == [4999.5]
 
 
@@ -357,7 +357,7 @@ def test_an_event_without_a_fitting_stamp_is_dated_by_its_reading(
     monkeypatch.setattr(host, "PERIOD_S", 1.0)
     monkeypatch.setattr(clock, "boot_s", lambda: 5000.0)
     machine.say(GONE, stamp=1.0)
-    watched._look(last=True)
+    watched._sample(last=True)
     assert [body.boot_s for body in machine.journalled() if isinstance(body, Event)] == [5000.0]
 
 
@@ -375,7 +375,7 @@ def test_the_time_that_reading_a_report_takes_moves_no_event(
     began = clock.boot_s()
     machine.say(GONE)
     said = clock.boot_s()
-    watched._look(last=True)
+    watched._sample(last=True)
     (found,) = machine.journalled()
     assert isinstance(found, Event)
     assert found.boot_s is not None

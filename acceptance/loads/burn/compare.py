@@ -100,20 +100,21 @@ class KernelComparator:
         )
         blocks = _BLOCKS_EACH * self._kernels.multiprocessors
         self._kernels.launch("compare", blocks, _THREADS, arguments)
-        # no count is below 0
-        told = torch.full((3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True)
-        told.copy_(tally, non_blocking=True)
+        counts = torch.full(
+            (3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True
+        )  # no count is below 0
+        counts.copy_(tally, non_blocking=True)
         done = torch.cuda.Event()
         done.record()
         aligned = all(place % 16 == 0 for place in [expected.data_ptr(), *places])
         due = steps(expected.nbytes, expected.element_size(), blocks, _THREADS, aligned=aligned)
-        return told, done, len(results), due, tally
+        return counts, done, len(results), due, tally
 
     def counts(self, ticket: Any) -> list[Counts]:
         """As the protocol says."""
-        told, done, count, due, _ = ticket
+        counters, done, count, due, _ = ticket
         wait(done.query)
-        found = told.tolist()
+        found = counters.tolist()
         if found[3 * RESULTS] != due:
             raise CardError(
                 f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was "

@@ -56,7 +56,7 @@ class HostWords:
         return self._words[begin : begin + PIECE // WORD]
 
 
-class Path:
+class CopyPath:
     """One path, begun again once its piece was compared, at least `pause_s`
     after its last begin.
     """
@@ -79,7 +79,7 @@ class Path:
             self.turn += 1
             self._done = self._queue()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether a piece was compared since, and is wrong; never waits.
 
         Raises CardError where the GPU did not compare all of it.
@@ -104,7 +104,7 @@ class Path:
         raise NotImplementedError
 
 
-class ToHost(Path):
+class HostBoundPath(CopyPath):
     """From GPU 0, which writes the words anew each time, to pinned memory.
 
     The processor compares it with words that it made.
@@ -113,8 +113,9 @@ class ToHost(Path):
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
         import torch
 
-        # half way from those that go to the GPU
-        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)
+        super().__init__(
+            "copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2
+        )  # half way from those that go to the GPU
         self._host, self._pattern = host, pattern
         self._stream = torch.cuda.Stream(device=0)
         self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
@@ -130,7 +131,7 @@ class ToHost(Path):
             return _recorded(self._stream)
 
     def _differs(self) -> bool:
-        return not bits.same(_array(self._host.piece(self.turn)), _array(self._arrived))
+        return not bits.same_bits(_array(self._host.piece(self.turn)), _array(self._arrived))
 
     def describe(self) -> dict[str, Any]:
         """As it lies in the host's memory, where the turn before left its own words."""
@@ -138,7 +139,7 @@ class ToHost(Path):
         return differences(_array(self._host.piece(self.turn)), _array(self._arrived), before)
 
 
-class ToGpu(Path):
+class GpuBoundPath(CopyPath):
     """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
 
     def __init__(
@@ -200,7 +201,7 @@ class ToGpu(Path):
         }
 
 
-class FromHost(ToGpu):
+class HostToGpuPath(GpuBoundPath):
     """From pinned memory of the host to GPU 0."""
 
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
@@ -214,7 +215,7 @@ class FromHost(ToGpu):
         self._arrived.copy_(self._host.piece(self.turn), non_blocking=True)
 
 
-class ToPeer(ToGpu):
+class PeerPath(GpuBoundPath):
     """From GPU 0, which writes the words, to the GPU `peer`, which compares them by `theirs`."""
 
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
@@ -258,9 +259,9 @@ class Copies(BackgroundCopies):
 
         self._output, self._boot_s = output, boot_s
         own, host = pattern(0), HostWords(first_of("host", uuid(0), 0))
-        self._host = [FromHost(host, own), ToHost(host, own)]
+        self._host = [HostToGpuPath(host, own), HostBoundPath(host, own)]
         pause_s = PAUSE_S * min(len(peers), 2)
-        self._peers = [ToPeer(own, pattern(peer), peer, pause_s) for peer in peers]
+        self._peers = [PeerPath(own, pattern(peer), peer, pause_s) for peer in peers]
         # The first turn loads the kernels and opens the ways to the peers, which would hold up
         # products, and takes memory.
         for path in (*self._host, *self._peers):
@@ -271,25 +272,25 @@ class Copies(BackgroundCopies):
     def step(self) -> None:
         """Look at every path, and begin again those that are done; never waits for a copy."""
         for path in (*self._host, *self._peers):
-            self._look(path)
+            self._poll(path)
             if not path.busy:
                 path.begin(self._boot_s())
 
-    def _look(self, path: Path) -> None:
-        if path.look():
+    def _poll(self, path: CopyPath) -> None:
+        if path.poll():
             path.wrong += 1
             if path.wrong <= LISTED:
-                told = {
+                miscompare = {
                     "component": path.component,
                     "check": path.check,
                     "found_s": self._boot_s(),
                     **path.describe(),
                 }
-                self._output.miscompare(told)
+                self._output.miscompare(miscompare)
 
-    def _over(self, path: Path) -> bool:
+    def _is_finished(self, path: CopyPath) -> bool:
         """Whether nothing of a path is on its way any more, having looked at it."""
-        self._look(path)
+        self._poll(path)
         return not path.busy
 
     def finish(self) -> None:
@@ -298,7 +299,7 @@ class Copies(BackgroundCopies):
         Raises CardError where the GPU hangs.
         """
         for path in (*self._host, *self._peers):
-            wait(functools.partial(self._over, path))
+            wait(functools.partial(self._is_finished, path))
         # The least of the ways: a link that carried nothing one way is not covered by the other.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)

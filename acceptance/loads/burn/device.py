@@ -23,7 +23,7 @@ from acceptance.loads.burn.shape import Shape, result_bytes, shapes
 from acceptance.loads.card import Card
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import Tensor, formats, spoil
-from acceptance.loads.mismatch import described
+from acceptance.loads.mismatch import describe_elements
 
 _STEPS, _STEP = 5, 128 << 20  # tries to take the memory, each for so many bytes less
 _ALIGNED = 512  # as CUDA's own allocations: the libraries choose their kernels by it
@@ -126,7 +126,7 @@ class TorchTurn:
         width, base = result.element_size(), self.first_place + slot * int(self.slots[0].numel())
         return {
             "slot": slot,
-            **described(first, last, columns=result.shape[1], width=width, base=base),
+            **describe_elements(first, last, columns=result.shape[1], width=width, base=base),
         }
 
     def changed_inputs(self) -> list[dict[str, Any]]:
@@ -175,11 +175,11 @@ class TorchDevice:
                 result = (
                     fresh(shape.elements * dtype.result_bytes).view(given).view(shape.m, shape.n)
                 )
-                finding, told = product.first_proof(
+                finding, text = product.first_proof(
                     own, shape, kind, result, self._making(own, shape, result)
                 )
                 findings += [{**finding, "shape": str(shape)}] if finding is not None else []
-                notes.append(f"{shape}, {kind} numbers: {told}")
+                notes.append(f"{shape}, {kind} numbers: {text}")
                 if kind == "normal":
                     digests.append((str(shape), _folded(inputs), digest(result)))
                     slowest_s = max(slowest_s, self._seconds(own.product(shape, result)))

@@ -49,8 +49,8 @@ from acceptance.loads.burn.shape import divisor_for
 from acceptance.loads.burn.worker import NAMES, BurnOptions, BurnWorker
 from acceptance.loads.card import CardError, gpu_identity
 from acceptance.loads.gemm.load import STRAYS, dtypes
-from acceptance.loads.gemm.worker import absent
-from acceptance.loads.program import leave, run_guarded, seconds
+from acceptance.loads.gemm.worker import report_absent
+from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "burn"
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
-    absent(output, options.dtypes, (major, minor), NAMES)
+    report_absent(output, options.dtypes, (major, minor), NAMES)
     settings()
     comparator = KernelComparator()
     stoppage = fault.Stoppage() if options.inject is not None else None
@@ -154,4 +154,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_load(main())

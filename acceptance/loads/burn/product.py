@@ -13,7 +13,7 @@ from typing import Any
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
-from acceptance.loads.gemm.verification import judged as judged_by_processor
+from acceptance.loads.gemm.verification import judge_product as judged_by_processor
 
 _INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, so that little memory is needed beside the operands
@@ -68,11 +68,11 @@ def operands(
         random = torch.Generator(part.device).manual_seed(seed)
         for begin in range(0, part.numel(), _PIECE):
             piece = part[begin : begin + _PIECE]
-            piece.copy_(_drawn(dtype, kind, piece.numel(), deepest, random))
+            piece.copy_(_draw(dtype, kind, piece.numel(), deepest, random))
     return Operands(dtype, parts[0], parts[1])
 
 
-def _drawn(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
+def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
     import torch
 
     if kind == "whole":
@@ -108,10 +108,12 @@ _ROWS = 256
 _VECTORS = 4
 _LISTED = 4
 
-Judged = tuple[dict[str, Any] | None, str]
+ProofResult = tuple[dict[str, Any] | None, str]
 
 
-def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> Judged:
+def first_proof(
+    operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any
+) -> ProofResult:
     """Make a product into `result` by `make()`, and what is wrong with it: a finding or None,
     and a sentence; `kind` is normal or whole.
     """
@@ -127,12 +129,12 @@ def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, mak
     )
 
 
-def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> Judged:
+def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResult:
     a, b = operands.views(shape)
     return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
 
 
-def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
     """Every row of a product of whole numbers that comes out exact, in integers modulo 2**64."""
     import torch
 
@@ -164,12 +166,12 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> J
         right = _times(b, r)
         rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
         wrong.update(rows)
-    told = f"all {shape.m} rows in integers"
+    text = f"all {shape.m} rows in integers"
     if not unsound and not wrong:
-        return None, told
+        return None, text
     listed = [{"index": [row]} for row in sorted(wrong)[:_LISTED]]
     elements = unsound or len(wrong)
-    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, told
+    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, text
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
@@ -186,15 +188,17 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     )
 
 
-def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
     import torch
 
     a, b = operands.views(shape)
     wide = b.to(torch.float64)
     own, share = operands.dtype.bound(shape.k)
     if kind == "whole":
-        # rounded once more where a library adds parts that it has rounded
-        own, share = 2 * own, 0.0
+        own, share = (
+            2 * own,
+            0.0,
+        )  # rounded once more where a library adds parts that it has rounded
     squares = wide.square() if share else None
     blocks = [(row, min(row + _ROWS, shape.m)) for row in range(0, shape.m, _ROWS)]
     rows = elements = 0
@@ -234,16 +238,17 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
         room = (
             int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
         )
-        # too slow for all: those that there is time for, spread evenly over what is left
-        if room < len(left):
+        if room < len(
+            left
+        ):  # too slow for all: those that there is time for, spread evenly over what is left
             left = (
                 [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)]
                 if room > 0
                 else []
             )
     strange = odd(result)
-    told = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
-    told += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
+    text = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
+    text += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
     if not elements and not any(strange.values()):
-        return None, told
-    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, told
+        return None, text
+    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, text

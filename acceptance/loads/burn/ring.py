@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 AHEAD = 2
-LEAST = AHEAD + 2  # groups that a ring must have
+MIN_GROUPS = AHEAD + 2  # groups that a ring must have
 
 
 def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
@@ -27,11 +27,11 @@ def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
     for group in range(1, most + 1):
         groups = slots // group
         groups -= groups % shapes == 0
-        if groups >= LEAST:
+        if groups >= MIN_GROUPS:
             found.append((group, groups))
     if not found:
         raise ValueError(
-            f"a ring needs {LEAST} groups of results, and there is memory for {slots} results"
+            f"a ring needs {MIN_GROUPS} groups of results, and there is memory for {slots} results"
         )
     best = max(group * groups for group, groups in found)
     return max(one for one in found if one[0] * one[1] >= best - slots / 20)
@@ -54,9 +54,9 @@ class ResultRing:
     """Which group is next, and what lies in each."""
 
     def __init__(self, groups: int) -> None:
-        if groups < LEAST:
+        if groups < MIN_GROUPS:
             raise ValueError(
-                f"a ring needs {LEAST} groups of results, and there is memory for {groups}"
+                f"a ring needs {MIN_GROUPS} groups of results, and there is memory for {groups}"
             )
         self._held: list[ResultGroup | None] = [None] * groups
         self._next = 0
@@ -73,17 +73,17 @@ class ResultRing:
         made = self._held[(self._next + AHEAD) % len(self._held)]
         return made if made is not None and made.ticket is None else None
 
-    def leave(self) -> ResultGroup | None:
+    def pop(self) -> ResultGroup | None:
         """What lies in the next group, which is empty after this."""
         made, self._held[self._next] = self._held[self._next], None
         return made
 
-    def put(self, made: ResultGroup) -> None:
+    def push(self, made: ResultGroup) -> None:
         """The next group has been filled; the one after it is next."""
         self._held[self._next] = made
         self._next = (self._next + 1) % len(self._held)
 
-    def rest(self) -> list[ResultGroup]:
+    def drain(self) -> list[ResultGroup]:
         """All that lies in the ring, oldest first."""
         order = self._held[self._next :] + self._held[: self._next]
         return [made for made in order if made is not None]

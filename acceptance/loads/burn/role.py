@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from acceptance.loads.gemm.dtypes import Dtype
 
-# wrong elements of a result, NaN among them, infinite ones among them
-Counts = tuple[int, int, int]
+Counts = tuple[
+    int, int, int
+]  # wrong elements of a result, NaN among them, infinite ones among them
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,14 +91,14 @@ def _fits(dtype: Dtype, divisor: int, whole_bytes: int) -> bool:
     return 8 * kept <= whole_bytes and 10 * (kept + wide) <= 6 * whole_bytes
 
 
-def operand_bytes(dtype: Dtype, found: tuple[Shape, ...]) -> tuple[int, int]:
+def operand_bytes(dtype: Dtype, shapes: tuple[Shape, ...]) -> tuple[int, int]:
     """What the larger of each operand takes: the smaller ones use the beginning of it."""
     return (
-        max(shape.m * shape.k for shape in found) * dtype.operand_bytes,
-        max(shape.k * shape.n for shape in found) * dtype.operand_bytes,
+        max(shape.m * shape.k for shape in shapes) * dtype.operand_bytes,
+        max(shape.k * shape.n for shape in shapes) * dtype.operand_bytes,
     )
 
 
-def result_bytes(dtype: Dtype, found: tuple[Shape, ...]) -> int:
+def result_bytes(dtype: Dtype, shapes: tuple[Shape, ...]) -> int:
     """What one result takes, whatever its shape."""
-    return found[0].elements * dtype.result_bytes
+    return shapes[0].elements * dtype.result_bytes

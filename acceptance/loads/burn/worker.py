@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from acceptance.loads.burn.ring import AHEAD, LEAST, ResultGroup, ResultRing
+from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing
 from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
 from acceptance.loads.burn.shape import Shape, shapes
 from acceptance.loads.card import Card, CardError
@@ -76,8 +76,9 @@ NAMES = ("burn_{}", "burn_{}_kept", "burn_{}_miscompares")
 LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 GROUP = 8  # products compared at once, and fewer where they are slow
 GROUP_S = 0.5
-# of the table of laps: the first and the last, so that days of burn stay within bounds
-LAP_ROWS = 500
+LAP_ROWS = (
+    500  # of the table of laps: the first and the last, so that days of burn stay within bounds
+)
 LISTED = 64  # wrong products of a format that are told one by one; all are counted
 _PROGRESS = 2000  # lines at most, however long it burns
 _PROGRESS_S = 5.0
@@ -140,7 +141,7 @@ class BurnWorker:
             for one in formats:
                 self._turn(one, lap, free)
             rates = {row[1]: row[2] for row in self._laps[-len(formats) :]}
-            told = ", ".join(
+            text = ", ".join(
                 (
                     f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s "
                     f"{one.products - one.wrong} right {one.wrong} wrong"
@@ -148,7 +149,7 @@ class BurnWorker:
                 for one in formats
             )
             self._output.note(
-                f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {told}"
+                f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {text}"
             )
         self._beside.finish()
         for one in formats:
@@ -176,8 +177,8 @@ class BurnWorker:
         )
         for finding in proof.findings:
             self._wrong(found, finding)
-        for told in proof.notes:
-            self._output.note(f"{dtype.name}, {told}")
+        for note in proof.notes:
+            self._output.note(f"{dtype.name}, {note}")
         return found
 
     def _turn(self, one: Format, lap: int, free: int) -> None:
@@ -218,18 +219,18 @@ class BurnWorker:
         operations = done_s = owed = 0.0
         count = 0
         begin = self._card.mark()
-        while count < LEAST or done_s < seconds:
+        while count < MIN_GROUPS or done_s < seconds:
             shape = count % len(one.shapes)
             if verify:
                 self._compare(ring.ahead(), turn)
-                self._settle(ring.leave(), one, turn, lap)
+                self._settle(ring.pop(), one, turn, lap)
             made = ResultGroup(ring.next, one.products, shape, self._boot_s())
             turn.make(made.group, shape, made.number if verify else -GROUP)
             if self._order.slow and lap and verify:
                 owed += turn.group * self._order.slow / (1 - self._order.slow)
                 turn.repeat(made.group, shape, int(owed))
                 owed -= int(owed)
-            ring.put(made)
+            ring.push(made)
             given.append(self._card.mark())
             count += 1
             operations += turn.group * one.shapes[shape].operations
@@ -239,9 +240,9 @@ class BurnWorker:
             if len(given) > AHEAD:
                 done_s = self._card.seconds(begin, given.popleft())
                 self._progress(min(done_s, seconds))
-        for made in ring.rest() if verify else ():
+        for made in ring.drain() if verify else ():
             self._compare(made if made.ticket is None else None, turn)
-        for made in ring.rest() if verify else ():
+        for made in ring.drain() if verify else ():
             self._settle(made, one, turn, lap)
         spent_s = self._card.seconds(begin, self._card.mark())
         done = _Course(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
@@ -275,7 +276,7 @@ class BurnWorker:
                 continue
             if not one.told:
                 self._inputs(one, turn, lap)
-            told = one.told < LISTED
+            listed = one.told < LISTED
             shape = one.shapes[made.shape]
             self._wrong(
                 one,
@@ -290,7 +291,7 @@ class BurnWorker:
                     "of": shape.elements,
                     "nan": nan,
                     "infinite": infinite,
-                    **(turn.describe(made.group, place, made.shape) if told else {}),
+                    **(turn.describe(made.group, place, made.shape) if listed else {}),
                 },
             )
 
@@ -300,11 +301,13 @@ class BurnWorker:
                 one.changed.add(known)
                 self._wrong(one, {"check": "inputs", "lap": lap, **changed})
 
-    def _wrong(self, one: Format, found: dict[str, Any]) -> None:
+    def _wrong(self, one: Format, miscompare: dict[str, Any]) -> None:
         one.wrong += 1
         if one.told < LISTED:
             one.told += 1
-            self._output.miscompare({"component": COMPONENT, "dtype": one.dtype.short, **found})
+            self._output.miscompare(
+                {"component": COMPONENT, "dtype": one.dtype.short, **miscompare}
+            )
 
     def _report(self, one: Format) -> None:
         rate, kept, wrong = (name.format(one.dtype.short) for name in NAMES)

@@ -87,8 +87,9 @@ def measure(elements: int, report: Report, inject: str | None) -> tuple[float, i
         rates.append(BYTES_AN_ELEMENT * elements * count / batch(count) / 1e9)
         if inject == "wrong" and turn == _INJECTED_BATCH:
             c[elements // 2] = SPOILED
-        # also true where c is NaN; neither is ever 0, so equal values have equal bits
-        differs = c != expected
+        differs = (
+            c != expected
+        )  # also true where c is NaN; neither is ever 0, so equal values have equal bits
         here = int(differs.count_nonzero())
         if here:
             wrong += 1

@@ -54,7 +54,7 @@ import numpy as np
 from acceptance.loads.card import gpu_identity, uuid
 from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.pattern import WORD, first_number
-from acceptance.loads.copy.tally import Tally, Transfer, measure_copies
+from acceptance.loads.copy.tally import CopyTally, Transfer, measure_copies
 from acceptance.loads.copy.transfers import (
     BidirectionalTransfer,
     DeviceToDevice,
@@ -64,7 +64,7 @@ from acceptance.loads.copy.transfers import (
     UnidirectionalTransfer,
 )
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
-from acceptance.loads.program import leave, run_guarded, seconds
+from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_copy"
@@ -72,8 +72,9 @@ OWN = "gpu0"
 CACHE_FACTOR = 4  # buffers of a copy within the GPU, as a multiple of its L2 cache
 _MIB = 1 << 20
 _LOCAL_BYTES = 4096 * _MIB  # at most, of each of the two buffers
-# each takes at most this part of the free memory: two buffers, and as much for comparing
-_LOCAL_SHARE = 4
+_LOCAL_SHARE = (
+    4  # each takes at most this part of the free memory: two buffers, and as much for comparing
+)
 _HOST_BUFFERS = 4
 _PATHS = 7  # without peers
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
@@ -134,7 +135,7 @@ def local_words(free: int, l2_bytes: int) -> int:
     return size // WORD
 
 
-def beside(own: float, other: float) -> int:
+def background_copies(own: float, other: float) -> int:
     """Copies that must run the other way so that it is busy for the whole of one copy, by the
     GB/s of each way alone.
     """
@@ -142,7 +143,7 @@ def beside(own: float, other: float) -> int:
 
 
 @dataclass(slots=True)
-class Course:
+class CopyRun:
     """The load as it goes on: what it was asked, where it says what it finds, and how many
     copies it found wrong.
     """
@@ -153,18 +154,18 @@ class Course:
     done: int = 0
     wrong: int = 0
 
-    def measure(self, transfer: Transfer) -> Tally:
+    def measure(self, transfer: Transfer) -> CopyTally:
         """Take one path, and say at once what it gave."""
         tally = measure_copies(
             transfer, self.options.seconds, self.output.miscompare, self.options.inject
         )
-        self.output.note(tally.told(f"{transfer.name} of {transfer.component}"))
+        self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
         self.output.reading(transfer.name, "GB/s", transfer.component, tally.median)
         self.done += 1
         self.output.progress(self.done * self.options.seconds, self.paths * self.options.seconds)
         return tally
 
-    def own(self, transfer: Transfer) -> float:
+    def measure_own(self, transfer: Transfer) -> float:
         """Take one path of GPU 0 alone; GB/s."""
         tally = self.measure(transfer)
         self.wrong += tally.wrong
@@ -186,35 +187,35 @@ class Course:
             HostToDevice(source, there, _TO_DEVICE),
             DeviceToHost(here, destination, _TO_HOST, reference),
         )
-        h2d = self.own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
-        d2h = self.own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
+        h2d = self.measure_own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
+        d2h = self.measure_own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
         for both in (
             BidirectionalTransfer(
-                "copy_own_h2d_bidirectional", OWN, size, up, down, beside(h2d, d2h)
+                "copy_own_h2d_bidirectional", OWN, size, up, down, background_copies(h2d, d2h)
             ),
             BidirectionalTransfer(
-                "copy_own_d2h_bidirectional", OWN, size, down, up, beside(d2h, h2d)
+                "copy_own_d2h_bidirectional", OWN, size, down, up, background_copies(d2h, h2d)
             ),
         ):
-            self.own(both)
+            self.measure_own(both)
             if both.apart:
                 self.output.note(
                     f"{both.name}: the other way was not busy to the end of {both.apart} copies"
                 )
         ordinary = torch.from_numpy(reference.view(np.int64))
-        self.own(
+        self.measure_own(
             PageableTransfer(
                 "copy_own_h2d_pageable", OWN, size, HostToDevice(ordinary, there, _TO_HOST)
             )
         )
         pages = torch.zeros(count, dtype=torch.int64)
-        self.own(
+        self.measure_own(
             PageableTransfer(
                 "copy_own_d2h_pageable", OWN, size, DeviceToHost(here, pages, _TO_HOST, reference)
             )
         )
 
-    def within(self, l2_bytes: int) -> None:
+    def measure_local(self, l2_bytes: int) -> None:
         """Within the GPU's memory."""
         import torch
 
@@ -227,7 +228,7 @@ class Course:
         source, destination = (
             torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2)
         )
-        self.own(
+        self.measure_own(
             UnidirectionalTransfer(
                 "copy_own_d2d",
                 OWN,
@@ -277,13 +278,15 @@ def run(options: argparse.Namespace, output: Output) -> None:
     about = torch.cuda.get_device_properties(0)
     output.note(f"{card['gpu']}, compute capability {card['capability']}, {card['library']}")
     output.note(
-        numa.settle(numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id))
+        numa.pin_process(
+            numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)
+        )
     )
     others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
-    course = Course(options, output, _PATHS + len(peers))
+    course = CopyRun(options, output, _PATHS + len(peers))
     course.host()
-    course.within(about.L2_cache_size)
+    course.measure_local(about.L2_cache_size)
     for index in others:
         if index in peers:
             course.peer(index)
@@ -312,4 +315,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_load(main())

@@ -75,7 +75,7 @@ def cpu_list(text: str) -> frozenset[int]:
     return frozenset(cpus)
 
 
-def settle(address: str) -> str:
+def pin_process(address: str) -> str:
     """Pin this process to the CPUs beside the GPU at this address, where there are such; returns
     what was done.
 

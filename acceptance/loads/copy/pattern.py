@@ -72,7 +72,7 @@ def fault(expected: Words, got: Words) -> dict[str, Any] | None:
     `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
     over them.
     """
-    if bits.same(expected, got):
+    if bits.same_bits(expected, got):
         return None
     wrong = np.flatnonzero(expected != got)
     places = [place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]]

@@ -39,7 +39,7 @@ class Transfer(Protocol):
 
 
 @dataclass(slots=True)
-class Tally:
+class CopyTally:
     """What the copies of one path gave: GB/s of each that counts, how many were compared, and
     how many of those were wrong.
     """
@@ -53,7 +53,7 @@ class Tally:
         """GB/s."""
         return statistics.median(self.rates)
 
-    def told(self, name: str) -> str:
+    def summary(self, name: str) -> str:
         """A sentence for people."""
         rates = (
             f"best {max(self.rates):.2f}, median {self.median:.2f}, worst "
@@ -72,14 +72,14 @@ def measure_copies(
     report: Report,
     inject: str | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Tally:
+) -> CopyTally:
     """One copy to warm up, then copies until `seconds` are over, three at least; each is timed
     alone, and compared whole afterwards.
 
     `inject`: "wrong" changes one byte of one destination before it is compared, "slow" copies twice
     and counts once.
     """
-    tally = Tally()
+    tally = CopyTally()
     times = 2 if inject == "slow" else 1
     until = clock() + seconds
     while len(tally.rates) < COUNTED or clock() < until:

@@ -18,7 +18,7 @@ from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import FLIPPED, SPOILED, Words, first_number, first_of
 
 
-class Way(Protocol):
+class Direction(Protocol):
     """Two buffers and the direction between them."""
 
     def spoil(self) -> None:
@@ -134,7 +134,7 @@ class DeviceToDevice:
 class UnidirectionalTransfer:
     """One way by itself, timed by CUDA events."""
 
-    def __init__(self, name: str, component: str, counted: int, way: Way) -> None:
+    def __init__(self, name: str, component: str, counted: int, way: Direction) -> None:
         self.name, self.component, self.counted, self.way = name, component, counted, way
 
     def ready(self) -> None:
@@ -188,7 +188,7 @@ class BidirectionalTransfer(UnidirectionalTransfer):
     """
 
     def __init__(
-        self, name: str, component: str, counted: int, way: Way, other: Way, beside: int
+        self, name: str, component: str, counted: int, way: Direction, other: Direction, beside: int
     ) -> None:
         import torch
 

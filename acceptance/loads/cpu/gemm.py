@@ -109,7 +109,7 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     return found
 
 
-def dissent(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
+def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
     """Digest to components, when cores whose first product passed the integer check do not all have
     the same; else empty.
 
@@ -132,7 +132,7 @@ def conclude(
 ) -> None:
     """Turn what the workers said into the readings, and end the output."""
     short = SHORT[dtype]
-    groups = dissent(ready)
+    groups = digest_outliers(ready)
     if groups:
         output.miscompare(
             {
@@ -193,7 +193,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
         output.miscompare(details)
 
     with Team(cores, body) as team:
-        ready = team.hear("ready", options.grace, miscompare)
+        ready = team.collect("ready", options.grace, miscompare)
         began = time.monotonic()
         said = began
 
@@ -205,7 +205,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
                 output.progress(round(min(now - began, options.seconds), 1), options.seconds)
 
         team.start(lambda moment: (moment, moment + options.seconds))
-        laps = team.hear("lap", options.seconds + options.grace, miscompare, tick)
+        laps = team.collect("lap", options.seconds + options.grace, miscompare, tick)
         # In the order of the command line, not of arrival.
         conclude(
             output,
@@ -218,8 +218,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    # ends parent and workers alike, without tracebacks
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # ends parent and workers alike, without tracebacks
     parser = arguments()
     options = parser.parse_args(argv)
     try:

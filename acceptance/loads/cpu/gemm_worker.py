@@ -30,7 +30,7 @@ Multiply = Callable[[int, Buffer], None]
 FIRST = -1  # the turn of the product that is checked against integers; the timed ones count from 0
 
 
-def injected(kind: str, multiply: Multiply) -> Multiply:
+def inject_fault(kind: str, multiply: Multiply) -> Multiply:
     """The same multiplication with a fault: bitflip, stuck, nan, slow:PERCENT, die or hang."""
     name, _, percent = kind.partition(":")
 
@@ -62,7 +62,7 @@ _REPORTED = 8  # miscompares told in detail by one worker; all are counted
 
 
 @dataclass(slots=True)
-class Comparison:
+class ProductCheck:
     """The check of every product after the first: the same bits as the first, and then the
     buffer is spoiled for the next one.
     """
@@ -77,7 +77,7 @@ class Comparison:
         """Compare the product of this turn; what differs is counted, and the
         first few are reported.
         """
-        if not bits.same(self.first, self.result):
+        if not bits.same_bits(self.first, self.result):
             self.wrong += 1
             if self.wrong <= _REPORTED:
                 seconds = round(time.monotonic() - self.began, 6)
@@ -92,12 +92,12 @@ class Comparison:
         bits.spoil(self.result, turn)
 
 
-def spoiled(size: int, dtype: str) -> Matrix:
+def spoiled_result(size: int, dtype: str) -> Matrix:
     """A result buffer that holds no result."""
     return np.full((size, size), bits.SPOILED, dtype=dtype)
 
 
-def plain(size: int, dtype: str) -> tuple[Matrix, Matrix, Multiply]:
+def numpy_product(size: int, dtype: str) -> tuple[Matrix, Matrix, Multiply]:
     """The two operands, and their multiplication by numpy's BLAS into a given buffer."""
     a, b = operand(size, dtype, 1), operand(size, dtype, 2)
 
@@ -121,21 +121,21 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     def report(details: dict[str, Any]) -> None:
         connection.send(("miscompare", {"component": core.component, **details}))
 
-    a, b, multiply = plain(size, dtype)
+    a, b, multiply = numpy_product(size, dtype)
     if inject is not None:
-        multiply = injected(inject, multiply)
-    first = spoiled(size, dtype)
+        multiply = inject_fault(inject, multiply)
+    first = spoiled_result(size, dtype)
     multiply(FIRST, first)
     found = faults(a, b, first)
     if found is not None:
         report({"check": "exact", **found})
-    result = spoiled(size, dtype)
+    result = spoiled_result(size, dtype)
     connection.send(
         ("ready", WorkerReady(hashlib.sha256(first.data).hexdigest(), found is None, library()))
     )
     _, (start, until) = connection.recv()
     sleep_until(start)
-    comparison = Comparison(first, result, report, start)
+    comparison = ProductCheck(first, result, report, start)
     products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
     # A first product that was wrong makes nothing after it right: its equals are wrong too, and its
     # unequals are not known to be right.

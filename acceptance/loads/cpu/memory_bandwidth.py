@@ -61,7 +61,7 @@ class ArraysError(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
+class KernelTally:
     """What the repeats of one kernel gave: GB/s of each, and wrong elements in all."""
 
     rates: list[float] = field(default_factory=list)
@@ -180,20 +180,20 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
     def miscompare(_core: Core, details: dict[str, Any]) -> None:
         output.miscompare(details)
 
-    tallies = {kernel: Tally() for kernel in BYTES_AN_ELEMENT}
+    tallies = {kernel: KernelTally() for kernel in BYTES_AN_ELEMENT}
     with Team(cores, body) as team:
 
         def repeat(kernel: str, passes: int) -> float:
             """One repeat on all cores; returns its seconds."""
             team.start(lambda moment: (moment, kernel, passes))
-            done = team.hear("done", options.grace, miscompare)
+            done = team.collect("done", options.grace, miscompare)
             tallies[kernel].wrong += sum(wrong for _, _, wrong in done.values())
             took: float = max(ended for _, ended, _ in done.values()) - min(
                 began for began, _, _ in done.values()
             )
             return took
 
-        team.hear("ready", options.grace, miscompare)
+        team.collect("ready", options.grace, miscompare)
         passes = {kernel: math.ceil(_REPEAT_S / max(repeat(kernel, 1), 1e-6)) for kernel in tallies}
         began = said = time.monotonic()
         while (now := time.monotonic()) - began < options.seconds or len(
@@ -218,8 +218,9 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    # ends parent and workers alike, without tracebacks
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # ends parent and workers alike, without tracebacks
     parser = arguments()
     options = parser.parse_args(argv)
     try:

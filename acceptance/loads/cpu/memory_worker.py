@@ -44,7 +44,7 @@ class Arrays:
     blocks: list[tuple[Array, Array, Array]] = field(default_factory=list)
 
     @classmethod
-    def filled(cls, count: int, cpu: int) -> Arrays:
+    def allocate(cls, count: int, cpu: int) -> Arrays:
         """Allocate and write all three; a holds no result."""
         a, b, c = (np.empty(count, dtype=np.float64) for _ in range(3))
         arrays = cls(a, b, c)
@@ -74,7 +74,7 @@ class Arrays:
 
     def copy_fault(self) -> dict[str, Any] | None:
         """How a differs from b, bit for bit over the whole array; None when it does not."""
-        return None if bits.same(self.a, self.b) else bits.difference(self.b, self.a)
+        return None if bits.same_bits(self.a, self.b) else bits.difference(self.b, self.a)
 
     def triad_fault(self) -> dict[str, Any] | None:
         """How a differs from b + 3 c computed in integers, bit for bit over the whole array;
@@ -83,7 +83,7 @@ class Arrays:
         faults: dict[str, Any] | None = None
         for number, (a, b, c) in enumerate(self.blocks):
             expected = (b.astype(np.int64) + 3 * c.astype(np.int64)).astype(np.float64)
-            if not bits.same(expected, a):
+            if not bits.same_bits(expected, a):
                 found = bits.difference(expected, a)
                 for place in found["first"]:
                     place["index"][0] += number * BLOCK
@@ -101,7 +101,7 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
 
     It goes on until the parent ends it.
     """
-    arrays = Arrays.filled(count, core.cpu)
+    arrays = Arrays.allocate(count, core.cpu)
     connection.send(("ready", None))
     turn = 0
     while True:

@@ -23,7 +23,7 @@ from typing import Any
 from acceptance.loads.cpu.cores import Core
 
 Body = Callable[[Core, Connection], None]
-Heard = Callable[[Core, Any], None]
+MessageHandler = Callable[[Core, Any], None]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the
@@ -38,8 +38,10 @@ ONE_THREAD = {
         "GOTO_NUM_THREADS",
     )
 }
-# between the word to start and the start: long enough for it to reach hundreds of workers
-_LEAD_S = 0.05
+END_S = 2.0  # for one whose pipe is closed
+_LEAD_S = (
+    0.05  # between the word to start and the start: long enough for it to reach hundreds of workers
+)
 
 
 class WorkerLost(Exception):
@@ -93,10 +95,14 @@ class Team:
             try:
                 member.connection.send(("start", value))
             except OSError:
-                raise _lost(member) from None
+                raise _worker_lost(member) from None
 
-    def hear(
-        self, kind: str, within_s: float, other: Heard, tick: Callable[[], None] = lambda: None
+    def collect(
+        self,
+        kind: str,
+        within_s: float,
+        other: MessageHandler,
+        tick: Callable[[], None] = lambda: None,
     ) -> dict[Core, Any]:
         """Wait until every worker has sent one message of this kind; what they send besides goes to
         `other`, at once.
@@ -118,7 +124,7 @@ class Team:
                     said, value = member.connection.recv()
                 except (EOFError, OSError):
                     self._drain(other)
-                    raise _lost(member) from None
+                    raise _worker_lost(member) from None
                 if said == kind:
                     answers[member.core] = value
                 else:
@@ -133,7 +139,7 @@ class Team:
             tick()
         return answers
 
-    def _drain(self, other: Heard) -> None:
+    def _drain(self, other: MessageHandler) -> None:
         for member in self._members:
             try:
                 while member.connection.poll():
@@ -153,8 +159,8 @@ def sleep_until(moment: float) -> None:
             time.sleep(left - 0.001)
 
 
-def _lost(member: _Member) -> WorkerLost:
-    member.process.join(2.0)
+def _worker_lost(member: _Member) -> WorkerLost:
+    member.process.join(END_S)
     code = member.process.exitcode
     name = member.core.component
     if code is None:
@@ -175,8 +181,9 @@ def _live(core: Core, connection: Connection, body: Body, parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != parent:  # it died before the line above took effect
         os._exit(1)
-    # only the parent speaks the protocol: a stray print of a worker must not tear its lines
-    os.dup2(2, 1)
+    os.dup2(
+        2, 1
+    )  # only the parent speaks the protocol: a stray print of a worker must not tear its lines
     os.sched_setaffinity(0, {core.cpu})
     os.environ.update(ONE_THREAD)
     body(core, connection)

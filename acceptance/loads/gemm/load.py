@@ -46,8 +46,8 @@ from typing import Any
 from acceptance.loads.card import CudaCard, gpu_identity
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.table import LARGEST, sizes
-from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, absent, fitting
-from acceptance.loads.program import leave, run_guarded, seconds
+from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, report_absent
+from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_gemm"
@@ -125,7 +125,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     card, own = gpu_identity(), CudaCard()
     major, minor = map(int, card["capability"].split("."))
     offered = [dtype for dtype in options.dtypes if dtype.missing((major, minor)) is None]
-    size = fitting(offered, options.size, own.whole_bytes())
+    size = fitting_size(offered, options.size, own.whole_bytes())
     parameters: dict[str, Any] = {
         "dtypes": [dtype.short for dtype in options.dtypes],
         "seconds": options.seconds,
@@ -143,11 +143,11 @@ def run(options: argparse.Namespace, output: Output) -> None:
             "format of that size"
         )
     from acceptance.loads.gemm.product import normal, settings
-    from acceptance.loads.gemm.verification import Trial
+    from acceptance.loads.gemm.verification import FormatTrial
 
     settings()
     order = GemmOptions(
-        absent(output, options.dtypes, (major, minor)),
+        report_absent(output, options.dtypes, (major, minor)),
         options.seconds,
         size,
         options.table,
@@ -157,7 +157,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
         order,
         own,
         output,
-        lambda dtype, size: Trial(dtype, size, "cuda"),
+        lambda dtype, size: FormatTrial(dtype, size, "cuda"),
         lambda dtype, size: normal(dtype, size, "cuda").multiply,
     ).run()
     output.end()
@@ -170,4 +170,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_load(main())

@@ -73,7 +73,7 @@ def normal(dtype: Dtype, size: int, device: str) -> Product:
     return _product(dtype, size, device, draw)
 
 
-def whole(dtype: Dtype, size: int, device: str) -> Product:
+def whole_product(dtype: Dtype, size: int, device: str) -> Product:
     """The product of two matrices of whole numbers, whose sums are all exact."""
     import torch
 
@@ -115,8 +115,9 @@ def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callab
         return lambda: torch._scaled_mm(
             a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result
         )
-    # "high" is TF32, and only for float32
-    precision = "high" if dtype.short == "tf32" else "highest"
+    precision = (
+        "high" if dtype.short == "tf32" else "highest"
+    )  # "high" is TF32, and only for float32
 
     def multiply() -> None:
         torch.set_float32_matmul_precision(precision)

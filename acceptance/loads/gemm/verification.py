@@ -30,7 +30,7 @@ from acceptance.loads.gemm.product import (
     normal,
     odd,
     spoil,
-    whole,
+    whole_product,
     words,
 )
 
@@ -40,7 +40,7 @@ _LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerificationResult:
     """What was found wrong with the first products, one entry a product, and
     what to tell of them.
     """
@@ -49,7 +49,7 @@ class Verified:
     notes: tuple[str, ...]
 
 
-def sampled(size: int) -> list[int]:
+def sampled_rows(size: int) -> list[int]:
     """A row at random of each of 64 bands; all rows where there are fewer."""
     edges = [band * size // BANDS for band in range(BANDS + 1)]
     return [
@@ -74,13 +74,13 @@ def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
     return exact, squares
 
 
-def judged(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
+def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
     """What is wrong with a product as it stands in its buffer, and a sentence on how far it is
     from right; `kind` is normal or whole.
     """
     import torch
 
-    rows = sampled(len(product.result))
+    rows = sampled_rows(len(product.result))
     exact, squares = reference(product, rows)
     got = torch.stack([product.result[row].cpu().to(torch.float64) for row in rows])
     own, share = product.dtype.bound(len(product.a))
@@ -90,17 +90,17 @@ def judged(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
     error = (got - exact).abs()
     wrong = ~(error <= allowed)  # also where the error is no number
     strange = odd(product.result)
-    told = f"largest error {float(error.max()):.3g}"
+    text = f"largest error {float(error.max()):.3g}"
     if bool((allowed > 0).any()):
-        told += (
+        text += (
             f", at most {float(torch.where(error > 0, error / allowed, 0.0).max()):.3g} of "
             "what "
             "is allowed"
         )
     else:
-        told += ", none is allowed"
+        text += ", none is allowed"
     if not wrong.any() and not any(strange.values()):
-        return None, told
+        return None, text
     listed = [
         {"index": [rows[i], j], "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))}
         for i, j in wrong.nonzero()[:_LISTED].tolist()
@@ -112,10 +112,10 @@ def judged(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
         **strange,
         "first": listed,
     }
-    return found, told
+    return found, text
 
 
-class Trial:
+class FormatTrial:
     """One format under test: its judged product while it has its turn, what is known of it, and
     the comparison of every later one.
     """
@@ -130,29 +130,29 @@ class Trial:
         """Give the device one product to make."""
         self._product.multiply()
 
-    def verify(self) -> Verified:
+    def verify(self) -> VerificationResult:
         """Make the first product, keep it, and check it; then one of whole numbers, unless the
         first was of such (int8).
         """
         self._keep()
         self._digest = digest(self._first)
-        found, told = judged(self._product, "normal")
+        found, text = judge_product(self._product, "normal")
         findings = [found]
-        notes = [f"normal-random operands: {told}; digest of the result {self._digest}"]
+        notes = [f"normal-random operands: {text}; digest of the result {self._digest}"]
         if not self._dtype.exact:
-            second = whole(self._dtype, self._size, self._device)
+            second = whole_product(self._dtype, self._size, self._device)
             spoil(second.result)
             second.multiply()
-            found, told = judged(second, "whole")
+            found, text = judge_product(second, "whole")
             findings.append(found)
-            notes.append(f"whole numbers up to {self._dtype.largest(self._size)}: {told}")
-        return Verified(tuple(one for one in findings if one is not None), tuple(notes))
+            notes.append(f"whole numbers up to {self._dtype.largest(self._size)}: {text}")
+        return VerificationResult(tuple(one for one in findings if one is not None), tuple(notes))
 
     def release(self) -> None:
-        """Give the memory back; `again` comes before the next product."""
+        """Give the memory back; `remake` comes before the next product."""
         self._product = self._first = None
 
-    def again(self) -> dict[str, Any] | None:
+    def remake(self) -> dict[str, Any] | None:
         """Make operands and first product again, after `release`; how its digest differs from
         that of the first, None when it does not.
         """

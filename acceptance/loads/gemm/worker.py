@@ -17,15 +17,16 @@ from acceptance.loads.protocol import Output
 
 COMPONENT = "gpu0"
 SMALLER = 4096  # the size that is judged on a GPU too small for the one asked for
-# of all of the GPU's memory at most: the driver, the library and a display have the rest
-ROOM = 0.75
+ROOM = (
+    0.75  # of all of the GPU's memory at most: the driver, the library and a display have the rest
+)
 GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 COOL_S = 0.5
 SHORT_S = 0.1
 _PROGRESS_S = 5.0
 
 
-class Checked(Protocol):
+class Verification(Protocol):
     """What the first products were worth."""
 
     @property
@@ -43,13 +44,13 @@ class Trial(Protocol):
     def multiply(self) -> None:
         """Give the device one product to make."""
 
-    def verify(self) -> Checked:
+    def verify(self) -> Verification:
         """Make and check the first products."""
 
     def release(self) -> None:
         """Give the memory back."""
 
-    def again(self) -> dict[str, Any] | None:
+    def remake(self) -> dict[str, Any] | None:
         """Make the first product again, and say how it differs from what it
         was; None when it does not.
         """
@@ -97,7 +98,7 @@ def needs(dtypes: Sequence[Dtype], size: int) -> int:
     )
 
 
-def fitting(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
+def fitting_size(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
     """The size that is judged on a GPU with so much memory: the one asked for, or 4096 where a
     single format of that would not fit.
 
@@ -172,8 +173,8 @@ class GemmWorker:
         for found in checked.findings:
             self._miscompare(course, found)
         course.right = not checked.findings
-        for told in checked.notes:
-            self._output.note(f"{dtype.name}, {told}")
+        for note in checked.notes:
+            self._output.note(f"{dtype.name}, {note}")
         work = self._work(course.trial.multiply)
         course.one_s = take(self._card, work, 1)
         count = times_for(SHORT_S, course.one_s)
@@ -214,7 +215,7 @@ class GemmWorker:
                 self._output.progress(round(now_s, 1), whole_s)
 
         began = self._clock()
-        found = course.trial.again()
+        found = course.trial.remake()
         if found is not None:
             self._miscompare(course, {"check": "again", **found})
             course.right = False
@@ -230,11 +231,11 @@ class GemmWorker:
         began = self._clock()
         self._compare(course, "sustained", falsify=order.inject == "wrong")
         course.spent_s["compared"] = self._clock() - began
-        rate = settled(marks) * operations(order.size) / 1e12
+        rate = settled_rate(marks) * operations(order.size) / 1e12
         self._output.reading(GEMM_NAMES[1].format(dtype.short), "TFLOP/s", COMPONENT, rate)
         self._output.reading(GEMM_NAMES[2].format(dtype.short), "count", COMPONENT, course.wrong)
-        told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
-        self._output.note(f"{dtype.name}: {told}; {marks[-1][1]} products under sustained load")
+        text = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
+        self._output.note(f"{dtype.name}: {text}; {marks[-1][1]} products under sustained load")
 
     def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
         """Compare the last product with the first.
@@ -247,12 +248,12 @@ class GemmWorker:
         elif not course.right:
             course.wrong += 1
 
-    def _miscompare(self, course: _Course, found: dict[str, Any]) -> None:
+    def _miscompare(self, course: _Course, miscompare: dict[str, Any]) -> None:
         course.wrong += 1
-        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **found})
+        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **miscompare})
 
 
-def absent(
+def report_absent(
     output: Output,
     dtypes: Sequence[Dtype],
     capability: tuple[int, int],
@@ -295,8 +296,9 @@ def sustain(
     given: deque[Any] = deque()
     marks = [(0.0, 0)]
     while marks[-1][0] < seconds or given:
-        # when the last batch that was given ends, about
-        over_s = marks[-1][0] + len(given) * batch * one_s
+        over_s = (
+            marks[-1][0] + len(given) * batch * one_s
+        )  # when the last batch that was given ends, about
         if (over_s < seconds and len(given) < _AHEAD) or not given:
             for _ in range(batch):
                 work()
@@ -307,7 +309,7 @@ def sustain(
     return marks
 
 
-def settled(marks: Marks) -> float:
+def settled_rate(marks: Marks) -> float:
     """Pieces of work a second over the last half of a course: from the last mark in its first
     half to its end.
     """

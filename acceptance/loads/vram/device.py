@@ -31,21 +31,21 @@ _SPINS = 1 << 31  # reads of one word, about half a microsecond each
 _WRAP = 1 << 64
 
 
-class Hung(CardError):
+class GpuHung(CardError):
     """The GPU did not finish what it was given."""
 
 
 def wait(
     done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> None:
-    """Ask until it is done; raises Hung after a minute.
+    """Ask until it is done; raises GpuHung after a minute.
 
     Never waits in the driver, which does not come back from a GPU that hangs.
     """
     until = clock() + GIVE_UP_S
     while not done():
         if clock() > until:
-            raise Hung(
+            raise GpuHung(
                 f"the GPU did not finish a pass over its memory within {GIVE_UP_S:.0f} s: it hangs"
             )
         sleep(_POLL_S)
@@ -93,8 +93,8 @@ class CudaMemory:
         )
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; raises Hung, CardError, and RuntimeError
-        for what CUDA says.
+        """Do a pass and wait for it; raises GpuHung, CardError, and
+        RuntimeError for what CUDA says.
         """
         import torch
 

@@ -40,7 +40,7 @@ def partner(place: int, words: int) -> int:
     return place ^ 1 << bit
 
 
-class Faulty:
+class FaultyMemory:
     """A memory with one of the faults."""
 
     def __init__(self, memory: OpenMemory, kind: str) -> None:

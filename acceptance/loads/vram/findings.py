@@ -20,7 +20,7 @@ _LOWEST = 3  # the address bit that tells two words from each other
 _MIB = 1 << 20
 
 
-def miscompare(found: SweepRecord, expected: Words | None, words: int) -> dict[str, Any]:
+def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[str, Any]:
     """What a pass found, apart from which pass it was; `expected` is what it should have found in a
     memory of `words` words.
 
@@ -28,11 +28,11 @@ def miscompare(found: SweepRecord, expected: Words | None, words: int) -> dict[s
     than all. `address_bits` is there where the words found are those of other places: the bits in
     which the (byte) addresses of the two places differ.
     """
-    told: dict[str, Any] = {
-        "words": found.wrong,
-        "bits": {str(bit): count for bit, count in found.bits.items()},
-        "xor_or": f"{found.any:016x}",
-        "xor_and": f"{found.every:016x}",
+    fields: dict[str, Any] = {
+        "words": record.wrong,
+        "bits": {str(bit): count for bit, count in record.bits.items()},
+        "xor_or": f"{record.any:016x}",
+        "xor_and": f"{record.every:016x}",
         "first": [
             {
                 "address": one.place * WORD,
@@ -40,18 +40,18 @@ def miscompare(found: SweepRecord, expected: Words | None, words: int) -> dict[s
                 "got": f"{one.got:016x}",
                 "xor": f"{one.xor:016x}",
             }
-            for one in found.first[:_TOLD]
+            for one in record.first[:_TOLD]
         ],
     }
-    if found.told < found.wrong:
-        told["bits_of"] = found.told
-    address = [] if expected is None else address_bits(found, expected, words)
+    if record.told < record.wrong:
+        fields["bits_of"] = record.told
+    address = [] if expected is None else address_bits(record, expected, words)
     if address:
-        told["address_bits"] = address
-    return told
+        fields["address_bits"] = address
+    return fields
 
 
-def address_bits(found: SweepRecord, expected: Words, words: int) -> list[int]:
+def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
     """The address bits in which the places of wrong words differ from those that their words belong
     to; none where they belong nowhere.
 
@@ -60,9 +60,9 @@ def address_bits(found: SweepRecord, expected: Words, words: int) -> list[int]:
     taken for an address line: see whether the random words agree.
     """
     if expected.family == "number":
-        places = [_numbered(one, words) for one in found.first] if found.wrong > 1 else []
+        places = [_numbered(one, words) for one in record.first] if record.wrong > 1 else []
     elif expected.family == "random":
-        places = [_random(one, expected, words) for one in found.first]
+        places = [_random(one, expected, words) for one in record.first]
     else:
         places = []
     common = Counter(place for place in places if place)
@@ -75,34 +75,34 @@ def address_bits(found: SweepRecord, expected: Words, words: int) -> list[int]:
     return [bit + _LOWEST for bit in bits]
 
 
-def _numbered(one: WrongWord, words: int) -> int:
+def _numbered(word: WrongWord, words: int) -> int:
     """The bits between a place and the one whose number was found there; 0 where there is no such
     place.
 
     Number 0 does not count: memory that was never written is full of it.
     """
-    other = one.place ^ one.xor
-    return one.xor if 0 < other < words else 0
+    other = word.place ^ word.xor
+    return word.xor if 0 < other < words else 0
 
 
-def _random(one: WrongWord, expected: Words, words: int) -> int:
+def _random(word: WrongWord, expected: Words, words: int) -> int:
     """The bit between a place and the one whose random word was found there; 0 where no place
     one bit away has it.
     """
     for mask in (0, ALL):
         here = Words("random", expected.seed, mask)
-        if here.word(one.place) != one.expected:
+        if here.word(word.place) != word.expected:
             continue
         for bit in range(words.bit_length()):
-            other = one.place ^ 1 << bit
-            if other < words and here.word(other) == one.got:
+            other = word.place ^ 1 << bit
+            if other < words and here.word(other) == word.got:
                 return 1 << bit
     return 0
 
 
 def ranges(bits: int) -> str:
     """Bit positions as people write them: `5`, `0-63`, `0-3,21`."""
-    told, bit = [], 0
+    texts, bit = [], 0
     while bits >> bit:
         if not bits >> bit & 1:
             bit += 1
@@ -110,9 +110,9 @@ def ranges(bits: int) -> str:
         end = bit
         while bits >> end + 1 & 1:
             end += 1
-        told.append(str(bit) if end == bit else f"{bit}-{end}")
+        texts.append(str(bit) if end == bit else f"{bit}-{end}")
         bit = end + 1
-    return ",".join(told)
+    return ",".join(texts)
 
 
 class Map:
@@ -122,9 +122,9 @@ class Map:
         self._words = words
         self._regions: dict[int, tuple[int, int]] = {}
 
-    def add(self, found: SweepRecord) -> None:
+    def add(self, record: SweepRecord) -> None:
         """What one pass found."""
-        for region, (wrong, bits) in found.regions.items():
+        for region, (wrong, bits) in record.regions.items():
             before, known = self._regions.get(region, (0, 0))
             self._regions[region] = before + wrong, known | bits
 

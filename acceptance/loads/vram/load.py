@@ -48,9 +48,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from acceptance.loads.card import gpu_identity
-from acceptance.loads.program import leave, run_guarded, seconds
+from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
-from acceptance.loads.vram.fault import KINDS, Faulty
+from acceptance.loads.vram.fault import KINDS, FaultyMemory
 from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
 NAME = "vram"
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
         f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} "
         "GiB in all"
     )
-    memory: TestedMemory = own if options.inject is None else Faulty(own, options.inject)
+    memory: TestedMemory = own if options.inject is None else FaultyMemory(own, options.inject)
     VramWorker(options.seconds, memory, output).run()
     output.end()
 
@@ -106,4 +106,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_load(main())

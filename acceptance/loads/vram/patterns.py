@@ -19,8 +19,14 @@ STEPS = 8  # of a walking bit in a round: after eight rounds each cell has had i
 # unlike each other bit of its word.
 BACKGROUNDS = (*(ALL // ((1 << width) + 1) for width in (1, 2, 4, 8, 16, 32)), 0)
 REPEATS = 16  # of the neighbours, even, so that the words are in the end what they were
-# by the round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB
-STRIPES = (0, 4, 8, 2, 6, 10)
+STRIPES = (
+    0,
+    4,
+    8,
+    2,
+    6,
+    10,
+)  # by the round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB
 # The memory that neighbours are repeated in at a time: half of it is worked on, and no L2 cache so
 # far (128 MiB at most) can hold that.
 WINDOW = (512 << 20) // WORD

@@ -22,7 +22,7 @@ from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
 COMPONENT = "gpu0"
-LEAST = 4 * TILE  # words that the patterns need at least
+MIN_WORDS = 4 * TILE  # words that the patterns need at least
 LINES = 64  # miscompares that are told in a run; all are counted
 PASSES = "vram_passes"
 PASSES_COLUMNS = ("pattern", "passes", "GB/s", "wrong")
@@ -94,7 +94,7 @@ class VramWorker:
     def run(self) -> None:
         """From the first copy to the last reading; raises CardError."""
         words = self._memory.words
-        if words < LEAST:
+        if words < MIN_WORDS:
             raise CardError(
                 f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it"
             )
@@ -131,12 +131,12 @@ class VramWorker:
         for one in passes:
             done = self._memory.work(one)
             if done.record.seen != one.words:
-                told = (
+                text = (
                     f"{done.record.seen} of {one.words} words were written or compared in a "
                     "pass "
                     f"of {name}"
                 )
-                raise CardError(f"{told}: what the GPU says of its memory cannot be believed")
+                raise CardError(f"{text}: what the GPU says of its memory cannot be believed")
             if done.record.wrong:
                 self._wrong(name, tally, one, done.record)
             tally.passes += 1
@@ -147,14 +147,14 @@ class VramWorker:
             self._tick()
         tally.lasted_s = self._clock() - began
 
-    def _wrong(self, name: str, tally: _Tally, one: Pass, found: SweepRecord) -> None:
-        tally.wrong += found.wrong
-        self._map.add(found)
+    def _wrong(self, name: str, tally: _Tally, one: Pass, record: SweepRecord) -> None:
+        tally.wrong += record.wrong
+        self._map.add(record)
         if self._told == LINES:
             self._untold += 1
             return
         self._told += 1
-        told = miscompare(found, one.reads, self._memory.words)
+        fields = miscompare(record, one.reads, self._memory.words)
         found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         what = {
             "component": COMPONENT,
@@ -163,7 +163,7 @@ class VramWorker:
             "pass": tally.passes,
             "found_s": found_s,
         }
-        self._output.miscompare({**what, **told})
+        self._output.miscompare({**what, **fields})
 
     def _tick(self) -> None:
         done_s = min(self._clock() - self._began, self._seconds)

@@ -15,12 +15,14 @@ def skipped_on(at: time, today: date) -> date | None:
     None where there is none.
     """
     for ahead in range(AHEAD):
-        # without a zone: that of the machine
-        moment = datetime.combine(today + timedelta(days=ahead), at)
+        moment = datetime.combine(
+            today + timedelta(days=ahead), at
+        )  # without a zone: that of the machine
         if datetime.fromtimestamp(moment.timestamp()).time() != at:
             return moment.date()
     return None
 
 
-# where clocks are put on, they skip an hour of those before: systemd would skip the night with it
-AT = time(4, 30)
+DEFAULT_TIME = time(
+    4, 30
+)  # where clocks are put on, they skip an hour of those before: systemd would skip the night with it

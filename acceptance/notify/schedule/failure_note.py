@@ -19,8 +19,10 @@ from acceptance.reports.text import one_line
 # What a unit started by OnFailure= is told of the one that failed, since systemd 251
 # (systemd.exec(5)).
 RESULT, CODE, STATUS = "MONITOR_SERVICE_RESULT", "MONITOR_EXIT_CODE", "MONITOR_EXIT_STATUS"
-# nightly's exit codes for a verdict, where it has left a note of it
-_WORDS = {"1": "FAIL", "3": "UNJUDGED"}
+_WORDS = {
+    "1": "FAIL",
+    "3": "UNJUDGED",
+}  # nightly's exit codes for a verdict, where it has left a note of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +33,27 @@ class Ending:
     told: bool
 
 
-def ending(environment: Mapping[str, str], note: Note | None, *, user: bool) -> Ending:
+def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bool) -> Ending:
     """What systemd says of it, and the night's own note: without one nobody is taken to be told,
     for told twice is better than never.
     """
     result, code, status = (
         one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS)
     )
-    told = note is not None and note.told
+    is_reported = note is not None and note.told
     own = " --user" if user else ""
-    untold = "" if told else ", and not everybody was told of it"
+    untold = "" if is_reported else ", and not everybody was told of it"
     cure = f"see `journalctl{own} --unit {units.SERVICE}`"
     if not result:
-        return Ending(f"the nightly run did not end with PASS: {cure}", told)
+        return Ending(f"the nightly run did not end with PASS: {cure}", is_reported)
     if code == "exited" and note is not None and status in _WORDS:
-        return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", told)
+        return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", is_reported)
     if code == "exited":
         return Ending(
-            f"the nightly run did not come to a verdict (exit code {status}): {cure}", told
+            f"the nightly run did not come to a verdict (exit code {status}): {cure}", is_reported
         )
     how = f"{result}, signal {status}" if status else result
-    return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", told)
+    return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", is_reported)
 
 
 NAME = ".told"  # in the folder of the runs
@@ -60,7 +62,7 @@ NAME = ".told"  # in the folder of the runs
 OWN, OTHERS = "INVOCATION_ID", "MONITOR_INVOCATION_ID"
 
 
-class Note(msgspec.Struct, frozen=True):
+class FailureNote(msgspec.Struct, frozen=True):
     """Of which start it is; the run's folder, None where no run came about; and whether
     everybody was told.
     """
@@ -79,20 +81,21 @@ def write_note(
     """
     invocation = environment.get(OWN)
     if invocation:
-        # a folder's name may be no UTF-8
-        with contextlib.suppress(JournalError, OSError, UnicodeError):
+        with contextlib.suppress(
+            JournalError, OSError, UnicodeError
+        ):  # a folder's name may be no UTF-8
             content = msgspec.json.encode(
-                Note(invocation, str(run_dir) if run_dir is not None else None, told)
+                FailureNote(invocation, str(run_dir) if run_dir is not None else None, told)
             )
             run_folder.write_whole(out / NAME, content, then="start again")
 
 
-def find(out: Path, environment: Mapping[str, str]) -> Note | None:
+def find(out: Path, environment: Mapping[str, str]) -> FailureNote | None:
     """What the night left that has failed now; None where it left nothing."""
     invocation = environment.get(OTHERS)
     try:
         found = msgspec.json.decode(
-            regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=Note
+            regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=FailureNote
         )
     except (OSError, ValueError):
         return None

@@ -107,12 +107,13 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
                 run_folder.write_whole(path, content, then="install it again", mode=0o644)
                 written.append(path)
     except (OSError, JournalError) as error:
-        raise _refused(place, error) from error
+        raise _schedule_error(place, error) from error
     if place.running:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
-        # a timer that ran already goes by its old time until then
-        _systemctl(place, "restart", TIMER)
+        _systemctl(
+            place, "restart", TIMER
+        )  # a timer that ran already goes by its old time until then
     return InstallResult(tuple(written), place.running)
 
 
@@ -137,7 +138,7 @@ def uninstall(place: UnitLocation) -> InstallResult:
         with contextlib.suppress(OSError):  # other timers are in it, or it was never there
             link.parent.rmdir()
     except OSError as error:
-        raise _refused(place, error) from error
+        raise _schedule_error(place, error) from error
     if place.running and removed:
         _systemctl(place, "daemon-reload")
         with contextlib.suppress(ScheduleError):  # none of them has failed
@@ -164,7 +165,7 @@ def _ours(path: Path) -> bool:
     return True
 
 
-def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
+def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
         cure = (
             "make it writable"
@@ -180,18 +181,18 @@ def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleErro
 
 
 def _systemctl(place: UnitLocation, *arguments: str) -> None:
-    told = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
+    text = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
     try:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
         done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
     except command.CommandError as error:
         raise ScheduleError(
-            f"the units lie in {place.folder}, and `{told}` could not be run: {error}"
+            f"the units lie in {place.folder}, and `{text}` could not be run: {error}"
         ) from error
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(
-            f"the units lie in {place.folder}, and `{told}` "
+            f"the units lie in {place.folder}, and `{text}` "
             f"{done.describe()}{f': {said}' if said else ''}: "
             "mend that, then type it"
         )

@@ -9,26 +9,27 @@ from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 
-from acceptance.notify.schedule.default_time import AT
+from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-# no argument holds a zero byte, no unit what is not UTF-8
-_IMPOSSIBLE = re.compile(r"[\x00\ud800-\udfff]")
+_IMPOSSIBLE = re.compile(
+    r"[\x00\ud800-\udfff]"
+)  # no argument holds a zero byte, no unit what is not UTF-8
 
 
 class Unquotable(ValueError):
     """A text that no unit or crontab can hold; the message is half a sentence."""
 
 
-def quoted_word(text: str) -> str:
+def quote_word(text: str) -> str:
     """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers
     and variables doubled.
     """
     return _quoted(text.replace("$", "$$"))
 
 
-def quoted_program(path: str) -> str:
+def quote_program(path: str) -> str:
     """The program of ExecStart=, in which no variable is replaced; systemd starts none with
     quotes or backslashes in its name.
     """
@@ -46,7 +47,7 @@ def _quoted(text: str) -> str:
     return '"' + _UNPRINTABLE.sub(lambda found: rf"\x{ord(found[0]):02x}", escaped) + '"'
 
 
-def quoted_folder(path: str) -> str:
+def quote_folder(path: str) -> str:
     """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read
     as something else is refused.
     """
@@ -73,8 +74,9 @@ MARK = (
 )
 SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
-# what ProtectSystem=full makes so (systemd.exec(5))
-READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))
+READ_ONLY = tuple(
+    map(Path, ("/usr", "/boot", "/efi", "/etc"))
+)  # what ProtectSystem=full makes so (systemd.exec(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Schedule:
     arguments: tuple[str, ...]
     telling: tuple[str, ...]
     folder: Path
-    at: time = AT
+    at: time = DEFAULT_TIME
     user: bool = False
     run_as: str | None = None
 
@@ -118,11 +120,11 @@ class Schedule:
 
 def texts(schedule: Schedule) -> dict[str, str]:
     """Every unit by its name. Raises quoting.Unquotable."""
-    return {SERVICE: service(schedule), TIMER: timer(schedule), FAILED: failed(schedule)}
+    return {SERVICE: service(schedule), TIMER: timer(schedule), FAILED: failure_unit(schedule)}
 
 
 def _started(command: Sequence[str]) -> str:
-    return " ".join((quoted_program(command[0]), *map(quoted_word, command[1:])))
+    return " ".join((quote_program(command[0]), *map(quote_word, command[1:])))
 
 
 def _common(schedule: Schedule) -> list[str]:
@@ -133,7 +135,7 @@ def _common(schedule: Schedule) -> list[str]:
     return [
         "Type=oneshot",
         *user,
-        f"WorkingDirectory={quoted_folder(str(schedule.folder))}",
+        f"WorkingDirectory={quote_folder(str(schedule.folder))}",
         f"EnvironmentFile=-{settings}",
         "UMask=0022",
     ]
@@ -210,7 +212,7 @@ def timer(schedule: Schedule) -> str:
     )
 
 
-def failed(schedule: Schedule) -> str:
+def failure_unit(schedule: Schedule) -> str:
     """The unit that is started when the night was not PASS and not skipped, or did not come to
     its end at all.
     """

@@ -34,7 +34,7 @@ def acting_as(name: str) -> Iterator[bool]:
         yield own
 
 
-def refused(program: Sequence[Path], folder: Path, out: Path) -> str | None:
+def missing_right(program: Sequence[Path], folder: Path, out: Path) -> str | None:
     """What the asking user may not do of what every night does, with the cure; None where
     nothing is in the way.
     """

@@ -14,7 +14,7 @@ from acceptance.core.language import Language
 from acceptance.core.verdict import CheckResult
 from acceptance.reports import summary
 from acceptance.reports.page import heat
-from acceptance.reports.page.heat import Heat
+from acceptance.reports.page.heat import HeatMatrix
 from acceptance.reports.page.peaks import Peak, Peaks
 
 _ORDER = ("fail", "error", "skip", "warn", "waived")
@@ -61,7 +61,7 @@ class Group:
     peak: Peak | None
     bases: tuple[tuple[str, str], ...]
     rows: tuple[BarRow, ...]
-    matrix: Heat | None
+    matrix: HeatMatrix | None
 
     @property
     def flat(self) -> bool:
@@ -97,7 +97,7 @@ def _group(
     language: Language,
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
-    scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
+    scale = 0.0 if all(map(_is_exact, siblings)) else _scale(siblings, known)
     limits = {_limit(one, language) for one in siblings}
     limit = limits.pop() if len(limits) == 1 else None
     matrix = heat.pairs(siblings) if len({one.value for one in siblings}) > 1 else None
@@ -114,8 +114,8 @@ def _group(
     )
 
 
-def _limit(one: Judgement, language: Language) -> str:
-    return summary.limit_text(one) if one.due.limit else language("not judged")
+def _limit(judgement: Judgement, language: Language) -> str:
+    return summary.limit_text(judgement) if judgement.due.limit else language("not judged")
 
 
 def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[str, str]]:
@@ -129,8 +129,8 @@ def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[
     for group in found.values():
         bases = {summary.basis_text(one) for one in group}
         basis = summary.basis_text(group[0])
-        told = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
-        yield "" if len(found) == 1 else _names([one.due.component for one in group]), told
+        text = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
+        yield "" if len(found) == 1 else _names([one.due.component for one in group]), text
 
 
 def _names(names: Sequence[str]) -> str:
@@ -155,7 +155,7 @@ def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float
 
 
 def _row(
-    one: Judgement,
+    judgement: Judgement,
     peak: Peak | None,
     scale: float,
     told: frozenset[str],
@@ -163,9 +163,9 @@ def _row(
     *,
     own_limit: bool,
 ) -> BarRow:
-    limit = one.due.limit
+    limit = judgement.due.limit
     bar = None
-    if scale > 0 and one.value is not None:
+    if scale > 0 and judgement.value is not None:
         places = (
             limit.low if limit else None,
             limit.high if limit else None,
@@ -174,26 +174,26 @@ def _row(
         low, high, top = (
             None if place is None else round(100 * place / scale, 1) for place in places
         )
-        bar = Bar(round(100 * one.value / scale, 1), low, high, top)
+        bar = Bar(round(100 * judgement.value / scale, 1), low, high, top)
     return BarRow(
-        (one.due.component,),
-        one.serial if one.serial not in told else None,
-        summary.value_text(one) if one.value is not None else language("not measured"),
-        _limit(one, language) if own_limit else None,
-        mark(one),
-        one.waived,
+        (judgement.due.component,),
+        judgement.serial if judgement.serial not in told else None,
+        summary.value_text(judgement) if judgement.value is not None else language("not measured"),
+        _limit(judgement, language) if own_limit else None,
+        mark(judgement),
+        judgement.waived,
         bar,
     )
 
 
-def _met(one: Judgement) -> bool:
+def _is_exact(judgement: Judgement) -> bool:
     """Whether a count is just what it should be, of which a picture would tell nothing."""
-    limit = one.due.limit
+    limit = judgement.due.limit
     return (
         limit is not None
-        and one.due.unit == "count"
-        and one.value in (limit.low, limit.high)
-        and not mark(one)
+        and judgement.due.unit == "count"
+        and judgement.value in (limit.low, limit.high)
+        and not mark(judgement)
     )
 
 

@@ -15,7 +15,7 @@ from acceptance.core.language import Language
 from acceptance.core.limit import Limit, number, quantity
 from acceptance.core.verdict import Verdict
 from acceptance.reports import summary
-from acceptance.reports.explanation import Explanation, explain, notes
+from acceptance.reports.explanation import Explanation, explain, note_lines
 from acceptance.reports.headline import headline
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
@@ -24,7 +24,7 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LimitBreach:
     """One measurement of a check outside its limit.
 
     `more` is what the finding says beyond these: a waiver, a remark.
@@ -51,7 +51,7 @@ class FindingCard:
     checks: tuple[str, ...]
     component: str | None
     where: tuple[tuple[str, str], ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[LimitBreach, ...]
     bases: tuple[tuple[str, str], ...]
     texts: tuple[str, ...]
     notes: tuple[str, ...]
@@ -121,7 +121,7 @@ def cards(
             tuple(
                 line
                 for finding in {one.note: one for one in found}.values()
-                for line in notes(finding, language)
+                for line in note_lines(finding, language)
             ),
             tuple(
                 map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))
@@ -143,7 +143,7 @@ def _serial(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> str
 
 def _fault(
     finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language
-) -> Fault | None:
+) -> LimitBreach | None:
     """The finding in its parts; None where it is not about a value and its limit."""
     found = _judged(finding, judged)
     if (
@@ -165,7 +165,7 @@ def _fault(
         shown = shown.replace(number(found.value), repr(found.value))
     note = found.note if found.note and finding.note is None else None
     more = "; ".join(part for part in (note, rest.strip(" ;")) if part)
-    return Fault(
+    return LimitBreach(
         finding.check,
         found.due.measurement,
         shown,

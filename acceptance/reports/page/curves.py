@@ -59,34 +59,34 @@ class Phase:
     label: str
 
 
-def curves(found: Timeline) -> Iterator[Curves]:
+def curves(timeline: Timeline) -> Iterator[Curves]:
     """Every GPU by name."""
-    scales = {metric: _scale(metric, found) for metric in METRICS}
-    for gpu, track in sorted(found.tracks.items()):
+    scales = {metric: _scale(metric, timeline) for metric in METRICS}
+    for gpu, track in sorted(timeline.tracks.items()):
         plots = tuple(
-            _plot(metric, track.cells[metric], scales[metric], found.width_s)
+            _plot(metric, track.cells[metric], scales[metric], timeline.width_s)
             for metric in METRICS
             if track.cells[metric]
         )
         yield Curves(gpu, plots, _rectangles(track.slowed), _rectangles(track.capped))
 
 
-def cells(found: Timeline) -> int:
+def cells(timeline: Timeline) -> int:
     """How many cells the time line has: the width of every picture."""
     last = (
         max(numbers, default=0)
-        for track in found.tracks.values()
+        for track in timeline.tracks.values()
         for numbers in track.cells.values()
     )
     return max(last, default=0) + 1
 
 
-def _scale(metric: str, found: Timeline) -> tuple[float, float]:
+def _scale(metric: str, timeline: Timeline) -> tuple[float, float]:
     """The bottom and top of a metric, the same for all GPUs: who compares two
     of them sees which is higher.
     """
     step = _STEPS[metric]
-    every = [cell for track in found.tracks.values() for cell in track.cells[metric].values()]
+    every = [cell for track in timeline.tracks.values() for cell in track.cells[metric].values()]
     top = math.ceil(max((cell.most for cell in every), default=0.0) / step) * step
     least = min((cell.least for cell in every), default=0.0)
     bottom = (
@@ -98,7 +98,7 @@ def _scale(metric: str, found: Timeline) -> tuple[float, float]:
 
 
 def _plot(
-    metric: str, found: Mapping[int, Cell], scale: tuple[float, float], width_s: float
+    metric: str, cells: Mapping[int, Cell], scale: tuple[float, float], width_s: float
 ) -> Plot:
     bottom, top = scale
 
@@ -106,19 +106,19 @@ def _plot(
         return f"{100 * (top - value) / (top - bottom):.1f}".removesuffix(".0")
 
     lines, bands = [], []
-    for stretch in stretches(found, width_s):
+    for stretch in stretches(cells, width_s):
         lines.append(
             "M"
-            + "L".join(f"{one} {height(found[one].mean)}" for one in stretch)
+            + "L".join(f"{one} {height(cells[one].mean)}" for one in stretch)
             + ("h.5" if len(stretch) == 1 else "")
         )
-        if any(found[one].least < found[one].most for one in stretch):
-            over = [f"{one} {height(found[one].most)}" for one in stretch]
-            under = [f"{one} {height(found[one].least)}" for one in reversed(stretch)]
+        if any(cells[one].least < cells[one].most for one in stretch):
+            over = [f"{one} {height(cells[one].most)}" for one in stretch]
+            under = [f"{one} {height(cells[one].least)}" for one in reversed(stretch)]
             bands.append(f"M{'L'.join((*over, *under))}Z")
     least, most = (
-        min(cell.least for cell in found.values()),
-        max(cell.most for cell in found.values()),
+        min(cell.least for cell in cells.values()),
+        max(cell.most for cell in cells.values()),
     )
     shown = (number(value) for value in (bottom, top, least, most))
     return Plot(metric, UNITS[metric], tuple(lines), tuple(bands), *shown)
@@ -129,15 +129,18 @@ def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 def phases(
-    spans: Sequence[tuple[str, int, float, float]], found: Timeline, boot: int = 0
+    spans: Sequence[tuple[str, int, float, float]], timeline: Timeline, boot: int = 0
 ) -> tuple[Phase, ...]:
     """The checks that ran while samples were taken, in order; one that did not
     end lasts as long as samples do.
     """
-    whole = cells(found) * found.width_s
+    whole = cells(timeline) * timeline.width_s
     shown: list[Phase] = []
     for check, at, start, end in sorted(spans, key=lambda span: span[2]):
-        begin, until = max(start, found.began_s) - found.began_s, min(end - found.began_s, whole)
+        begin, until = (
+            max(start, timeline.began_s) - timeline.began_s,
+            min(end - timeline.began_s, whole),
+        )
         if at != boot or until <= begin:
             continue
         share = 100 * (until - begin) / whole

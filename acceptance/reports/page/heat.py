@@ -31,7 +31,7 @@ class HeatCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class HeatMatrix:
     """A matrix: `head` over the columns, and rows of a name and as many cells
     as the head has names.
     """
@@ -40,7 +40,7 @@ class Heat:
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
 
 
-def pairs(judged: Iterable[Judgement]) -> Heat | None:
+def pairs(judged: Iterable[Judgement]) -> HeatMatrix | None:
     """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component
     is no such pair.
 
@@ -57,25 +57,27 @@ def pairs(judged: Iterable[Judgement]) -> Heat | None:
     names = sorted({name for ends in found for name in ends}, key=lambda name: int(name[3:]))
     most = max((one.value for one in found.values() if one.value is not None), default=0.0)
     rows = tuple((a, tuple(_value(a, b, found.get((a, b)), most) for b in names)) for a in names)
-    return Heat(tuple(names), rows)
+    return HeatMatrix(tuple(names), rows)
 
 
-def _value(a: str, b: str, one: Judgement | None, most: float) -> HeatCell:
+def _value(a: str, b: str, judgement: Judgement | None, most: float) -> HeatCell:
     if a == b:
         return HeatCell("")
-    if one is None or one.value is None:
-        return HeatCell("-", bad=one is not None)
+    if judgement is None or judgement.value is None:
+        return HeatCell("-", bad=judgement is not None)
     level = (
-        min(LEVELS - 1, int(one.value / most * LEVELS))
-        if 0 <= one.value <= most and most > 0
+        min(LEVELS - 1, int(judgement.value / most * LEVELS))
+        if 0 <= judgement.value <= most and most > 0
         else None
     )
     return HeatCell(
-        number(one.value), level, any(finding.kind == "fail" for finding in one.findings)
+        number(judgement.value),
+        level,
+        any(finding.kind == "fail" for finding in judgement.findings),
     )
 
 
-def ways(matrix: Sequence[Sequence[str]]) -> Heat | None:
+def way_matrix(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:
     """The matrix of the inventory, coloured by how near two devices are; None where there is none.
 
     A number of NVLinks that is below that of other pairs stands out as bad.
@@ -87,7 +89,7 @@ def ways(matrix: Sequence[Sequence[str]]) -> Heat | None:
     ]
     most = max(counts, default=0)
     rows = tuple((row[0], tuple(_way(cell, most) for cell in row[1:])) for row in matrix[1:] if row)
-    return Heat(tuple(matrix[0][1:]), rows)
+    return HeatMatrix(tuple(matrix[0][1:]), rows)
 
 
 def _way(cell: str, most: int) -> HeatCell:

@@ -39,8 +39,8 @@ def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
     _ = language
     cpu, memory, board = inventory["cpu"], inventory["memory"], inventory["board"]
     for label, keys in ((_("board"), ("vendor", "name")), (_("system"), ("os", "kernel"))):
-        if told := ", ".join(board[key] for key in keys if board.get(key)):
-            yield label, told
+        if text := ", ".join(board[key] for key in keys if board.get(key)):
+            yield label, text
     if board.get("bios_version"):
         yield _("BIOS"), board["bios_version"]
     if board.get("nvidia_driver"):
@@ -80,7 +80,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
     """The memory modules, those that are alike in one row."""
     alike: dict[str, list[str]] = {}
     for dimm in memory["dimms"] or ():
-        told = (
+        words = (
             f"{number(dimm['size_bytes'] / GIB)} GiB"
             if dimm["size_bytes"] is not None
             else _("size not told"),
@@ -90,7 +90,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
             else None,
             dimm["part_number"],
         )
-        alike.setdefault(" ".join(part for part in told if part), []).append(dimm["slot"])
+        alike.setdefault(" ".join(part for part in words if part), []).append(dimm["slot"])
     for text, slots in alike.items():
         many = len(slots) > 1
         yield (
@@ -103,7 +103,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
         yield _("modules"), _("not read: {reason}", reason=memory["dimms_unread"])
 
 
-def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
+def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     """The GPUs on the PCI bus in order, as components name them, then those
     that the driver alone knows.
     """
@@ -117,8 +117,9 @@ def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
         for device in recorded_inventory.devices(inventory)
         if device["pci_address"] not in placed
     ]
-    # those without an address last
-    for device in sorted(others, key=lambda device: not device["pci_address"]):
+    for device in sorted(
+        others, key=lambda device: not device["pci_address"]
+    ):  # those without an address last
         name = f"NVML {device['index']}"
         yield GpuCard(
             name, device.get("name"), tuple(_facts(device, language)), device.get("error")

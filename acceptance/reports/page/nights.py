@@ -23,7 +23,7 @@ def _template() -> jinja2.Template:
     return templating.environment("acceptance.reports.page").get_template("nights.html.j2")
 
 
-def _still(row: TrendRow) -> bool:
+def _is_constant(row: TrendRow) -> bool:
     """Whether it is a count that was the same on every night, which needs no plot; what lay
     outside, or broke a limit, is drawn.
     """
@@ -41,21 +41,21 @@ def _still(row: TrendRow) -> bool:
     )
 
 
-def render(found: TrendReport, language: Language = ENGLISH) -> str:
+def render(report: TrendReport, language: Language = ENGLISH) -> str:
     """The page's text."""
-    places = {night.run_id: place for place, night in enumerate(found.shown)}
-    drawn = [(row, trends.draw(row, places)) for row in found.rows if not _still(row)]
+    places = {night.run_id: place for place, night in enumerate(report.shown)}
+    drawn = [(row, trends.draw(row, places)) for row in report.rows if not _is_constant(row)]
     return _template().render(
         _=language,
         language=language,
         words=words,
-        opening=words.opening(found, language),
-        found=found,
-        changed=found.changed(),
-        still=[row for row in found.rows if _still(row)],
+        opening=words.opening(report, language),
+        found=report,
+        changed=report.largest_changes(),
+        still=[row for row in report.rows if _is_constant(row)],
         groups=[
             (name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)
         ],
-        width=trends.width(len(found.shown)),
+        width=trends.width(len(report.shown)),
         cells=lambda row: words.cells(row, plain=False),
     )

@@ -42,7 +42,7 @@ from acceptance.reports.text import one_line
 MOST_ROWS = 60  # of one table; all of them are in the journal
 
 
-def coded(text: str) -> Markup:
+def with_code(text: str) -> Markup:
     """A sentence of the catalogue, in which what stands between backticks is to
     be typed or looked for.
     """
@@ -55,7 +55,7 @@ def coded(text: str) -> Markup:
 @functools.cache  # reading the templates takes longer than filling them in
 def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.reports.page")
-    environment.filters.update(duration=reports_text.duration, coded=coded)
+    environment.filters.update(duration=reports_text.duration, coded=with_code)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
 
@@ -67,12 +67,12 @@ def load() -> None:
         environment.get_template(name)
 
 
-def _readable(looks: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
+def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
     """The samples until one that cannot be read: a view of the rest is worth more than none, and
     what is missing is said.
     """
     try:
-        yield from looks
+        yield from samples
     except JournalError as error:
         damage.append(f"{error}")
 
@@ -94,28 +94,28 @@ def _words(language: Language) -> dict[str, str]:
 
 def render(
     verdict: Verdict,
-    found: Journal,
-    looks: Iterable[TimedSample] = (),
+    journal: Journal,
+    samples: Iterable[TimedSample] = (),
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
     """The page's text.
 
-    `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of
-    bars.
+    `samples` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks
+    of bars.
     """
-    first = duration.first_record(found.entries)
+    first = duration.first_record(journal.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = recorded_inventory.observed_record(found.entries)
+    observed = recorded_inventory.observed_record(journal.entries)
     inventory = observed.inventory
     damage: list[str] = []
     seen = timeline.timeline(
-        first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0
+        first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0
     )
     known = peaks.peaks(inventory, sheets, language)
-    judged, where = cards.by_key(verdict), find_locations(found)
-    told = frozenset(
+    judged, where = cards.by_key(verdict), find_locations(journal)
+    identities = frozenset(
         name for place in where.found.values() for name in (place.serial, place.uuid) if name
     )
 
@@ -134,30 +134,31 @@ def render(
             closing=summary.closing_line(verdict, language),
             host=verdict.provenance.get("host", language("this machine")),
             began=run_log.moment(first.utc),
-            seconds=duration.seconds(found.entries, seen.ended_s),
-            broke_off=run_log.broke_off(found.entries),
+            seconds=duration.seconds(journal.entries, seen.ended_s),
+            broke_off=run_log.interruption(journal.entries),
             failed=told_of("fail"),
             unjudged=told_of("error", "skip"),
             warned=told_of("warn"),
             waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
             changed=[drift_words.translate(text, language) for text in verdict.changed],
-            gpus=list(machine.gpus(inventory, language)),
+            gpus=list(machine.gpu_cards(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
-            ways=heat.ways(observed.matrix),
+            ways=heat.way_matrix(observed.matrix),
             groups=[
-                (check, list(bars.groups(check, known, told, language))) for check in verdict.checks
+                (check, list(bars.groups(check, known, identities, language)))
+                for check in verdict.checks
             ],
             curves=list(curves.curves(seen)),
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,
             cell_s=seen.width_s,
-            phases=curves.phases(CheckSpans(found.entries).spans, seen, first.boot),
+            phases=curves.phases(CheckSpans(journal.entries).spans, seen, first.boot),
             tables=tables.text_tables(
-                entry.body for entry in found.entries if isinstance(entry.body, Table)
+                entry.body for entry in journal.entries if isinstance(entry.body, Table)
             ),
-            events=list(run_log.events(found.entries)),
-            notes=[*verdict.notes, *found.torn, *damage],
-            programs=list(run_log.programs(found)),
+            events=list(run_log.events(journal.entries)),
+            notes=[*verdict.notes, *journal.torn, *damage],
+            programs=list(run_log.programs(journal)),
         )
     )

@@ -51,7 +51,7 @@ def moment(utc: str) -> str | None:
     return f"{match[1]} {match[2]} UTC" if match else None
 
 
-def broke_off(entries: Sequence[Entry]) -> RunClosed | None:
+def interruption(entries: Sequence[Entry]) -> RunClosed | None:
     """How a later start found the run, where it did not come to its end."""
     ended = any(isinstance(entry.body, RunEnded) for entry in entries)
     closed = [entry.body for entry in entries if isinstance(entry.body, RunClosed)]
@@ -70,9 +70,9 @@ def events(entries: Sequence[Entry]) -> Iterator[MachineEvent]:
             )
 
 
-def programs(found: Journal) -> Iterator[ProgramRun]:
+def programs(journal: Journal) -> Iterator[ProgramRun]:
     """The programs that were run for checks."""
-    for entry in found.entries:
+    for entry in journal.entries:
         if isinstance(body := entry.body, ToolRan):
             safe = body.log is not None and _LOG.fullmatch(body.log)
             address = quote(body.log) if safe and body.log else None

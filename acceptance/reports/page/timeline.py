@@ -14,7 +14,7 @@ from acceptance.core import clock_reasons
 from acceptance.diagnosis.gpu_history import GAP_S
 from acceptance.journal.samples import GpuSample, TimedSample
 
-MOST = 480  # cells of a picture: a little more than a dot of a phone each
+MAX_CELLS = 480  # cells of a picture: a little more than a dot of a phone each
 FIRST_WIDTH_S = 0.25
 METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
 _METRICS = {
@@ -106,8 +106,8 @@ class _Gatherer:
         self.number, self.since_s, self.until_s = 0, began_s, began_s
         self.open: dict[str, list[GpuSample]] = {}
 
-    def add(self, gpu: str, look: TimedSample) -> None:
-        body, moment = look.body, look.boot_s
+    def add(self, gpu: str, sample: TimedSample) -> None:
+        body, moment = sample.body, sample.boot_s
         if not self.since_s <= moment < self.until_s:
             self._turn_to(moment)
         if moment > self.ended_s:
@@ -126,7 +126,7 @@ class _Gatherer:
         """Go on to the cell of a moment."""
         self.close()
         number = int((moment - self.began_s) / self.width_s)
-        if number >= MOST:
+        if number >= MAX_CELLS:
             self._widen(number)
             number = int((moment - self.began_s) / self.width_s)
         self.number = max(0, number)
@@ -140,7 +140,7 @@ class _Gatherer:
         self.open = {}
 
     def _widen(self, number: int) -> None:
-        while number >= MOST:
+        while number >= MAX_CELLS:
             self.width_s *= 2
             number //= 2
             for track in self.tracks.values():
@@ -172,17 +172,17 @@ def _up(flag: str, samples: list[GpuSample], spans: list[GpuSample]) -> bool:
     return any(map(_FLAGS[flag], samples)) or any(getattr(one.high, flag, None) for one in spans)
 
 
-def timeline(began_s: float, looks: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
+def timeline(began_s: float, samples: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
     """Samples in order, reduced; those of no GPU are passed over.
 
     `expected_s` is how long they are likely to go on, which saves work.
     """
     gatherer = _Gatherer(began_s)
-    while expected_s >= gatherer.width_s * MOST:
+    while expected_s >= gatherer.width_s * MAX_CELLS:
         gatherer.width_s *= 2
-    for look in looks:
-        if look.body.component is not None:
-            gatherer.add(look.body.component, look)
+    for sample in samples:
+        if sample.body.component is not None:
+            gatherer.add(sample.body.component, sample)
     gatherer.close()
     return Timeline(began_s, gatherer.ended_s, gatherer.width_s, gatherer.tracks)
 

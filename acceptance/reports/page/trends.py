@@ -20,7 +20,7 @@ _ROOM = 0.06  # of the scale, above and below what is drawn
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class TrendPlot:
     """One course: `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x,
     y), `eras` those where another begins.
 
@@ -44,7 +44,7 @@ def width(nights: int) -> int:
     return max(1, min(nights, CELLS))
 
 
-def draw(row: TrendRow, places: Mapping[str, int]) -> Drawn:
+def draw(row: TrendRow, places: Mapping[str, int]) -> TrendPlot:
     """Draw one course; `places` has the number of each night by its run, from 0."""
     count = len(places)
     points = row.course.points
@@ -66,7 +66,7 @@ def draw(row: TrendRow, places: Mapping[str, int]) -> Drawn:
         path = "L".join(f"{x:g} {height(statistics.median(values))}" for x, values in cells)
         lines.append(f"M{path}{'h.1' if len(cells) == 1 else ''}")
         bands += _band(cells, height)
-    return Drawn(
+    return TrendPlot(
         tuple(lines),
         tuple(bands),
         tuple(

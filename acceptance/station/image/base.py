@@ -92,8 +92,9 @@ class Bootstrap:
                 "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
             )
         debootstrap = self._debootstrap()
-        # /tmp may be mounted without devices
-        folder = Path(tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp"))
+        folder = Path(
+            tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp")
+        )  # /tmp may be mounted without devices
         try:
             self._run(
                 recipe.bootstrap(

@@ -45,8 +45,8 @@ def build(
     context = inputs.files(checkout)
     pins = inputs.read_pins(context[inputs.PINS].read_text(encoding="utf-8"))
     wanted = Bases(
-        base or inputs.pinned(pins, "image", "base"),
-        tools_base or inputs.pinned(pins, "image", "tools-base"),
+        base or inputs.pinned_version(pins, "image", "base"),
+        tools_base or inputs.pinned_version(pins, "image", "tools-base"),
     )
     digest = inputs.digest(context, {"base": wanted.base, "tools_base": wanted.tools_base})
     engine = engines.find()
@@ -82,7 +82,7 @@ def _build(
     handed_in = recipe.proxies(os.environ) | recipe.mirrors(os.environ)
     bridge, bridge_mtu = engine.bridge_mtu()
     chosen, why = network.choose(
-        network.Facts(
+        network.NetworkFacts(
             local=engine.local,
             bridge=bridge,
             bridge_mtu=bridge_mtu,

@@ -68,7 +68,7 @@ def read_pins(text: str) -> tuple[Pin, ...]:
     return tuple(pins.values())
 
 
-def pinned(pins: tuple[Pin, ...], place: str, name: str) -> str:
+def pinned_version(pins: tuple[Pin, ...], place: str, name: str) -> str:
     """The version pinned for one thing. Raises ImageError where there is none."""
     for pin in pins:
         if (pin.place, pin.name) == (place, name):

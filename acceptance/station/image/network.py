@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NetworkFacts:
     """What decides.
 
     `local`: the engine runs on this host, so that this host's settings are the engine's. An MTU is
@@ -27,7 +27,7 @@ class Facts:
     proxies: Mapping[str, str]
 
 
-def choose(facts: Facts) -> tuple[str | None, str | None]:
+def choose(facts: NetworkFacts) -> tuple[str | None, str | None]:
     """The network to ask for (None: the engine's own) and, where it is the host's, why."""
     if not facts.local:
         return None, None

@@ -15,8 +15,9 @@ from acceptance.process import command
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CLASSIC = re.compile(r"Step (\d+/\d+) : (.*)")
 _BUILDKIT = re.compile(r"#\d+ \[(?!internal\b|auth\b)([^\]]+)\] (.*)")
-# steps that do nothing one could wait for
-_SILENT = re.compile(r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b")
+_SILENT = re.compile(
+    r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b"
+)  # steps that do nothing one could wait for
 _NOISE = re.compile(
     r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently "
     r"disabled|environment-variable\."
@@ -90,8 +91,9 @@ class Progress:
     began: float = field(init=False)
     shown: float = field(init=False)
     latest: str = ""
-    # BuildKit names a step again whenever another's output came between
-    told: set[str] = field(default_factory=set)
+    told: set[str] = field(
+        default_factory=set
+    )  # BuildKit names a step again whenever another's output came between
     heard: bool = False
 
     def __post_init__(self) -> None:

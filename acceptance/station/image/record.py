@@ -12,7 +12,7 @@ from acceptance.station.image.engine import BuildEngine, ImageError
 RECORD = "/opt/rigproof/image.json"
 
 
-class Used(msgspec.Struct, frozen=True):
+class InstalledItem(msgspec.Struct, frozen=True):
     """One thing in the image: the version that was pinned (None: none was) and
     the one that was used.
     """
@@ -27,7 +27,7 @@ class Contents(msgspec.Struct, frozen=True):
     """image.json, as the last step of the build wrote it."""
 
     base: str
-    pins: tuple[Used, ...]
+    pins: tuple[InstalledItem, ...]
     python: dict[str, str]
     proofs: dict[str, str]
 
@@ -54,7 +54,7 @@ class ImageRef:
     seconds: float = 0.0
 
     @property
-    def pins(self) -> tuple[Used, ...]:
+    def pins(self) -> tuple[InstalledItem, ...]:
         """What went into it."""
         return self.contents.pins
 
@@ -73,7 +73,7 @@ class ImageRef:
         return {key: value for key, value in known.items() if value}
 
 
-def _instead(pin: Used) -> str:
+def _instead(pin: InstalledItem) -> str:
     """Words for a version that is not the pinned one."""
     if pin.pinned is None:
         return " (not pinned)"

@@ -21,7 +21,7 @@ _SHORT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class TopologyMatrix:
     """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`).
 
     NVSwitches are left out.
@@ -46,7 +46,7 @@ def argv(binary: str) -> tuple[str, ...]:
     return (binary, "topo", "-m")
 
 
-def _matrix(table: MatrixTable) -> Matrix:
+def _matrix(table: MatrixTable) -> TopologyMatrix:
     names = {
         name.lower() if name.startswith(("GPU", "NIC")) else name: name
         for name in table.names
@@ -65,7 +65,7 @@ def _matrix(table: MatrixTable) -> Matrix:
     def affinity(heading: str) -> dict[str, str | None]:
         return {gpu: table.affinity[name].get(heading) for gpu, name in table.gpus().items()}
 
-    return Matrix(
+    return TopologyMatrix(
         rows=tuple(names),
         cells={
             (a, b): table.cells[row, column]
@@ -78,7 +78,7 @@ def _matrix(table: MatrixTable) -> Matrix:
     )
 
 
-def matrix(text: str) -> Matrix:
+def matrix(text: str) -> TopologyMatrix:
     """The one `topo -m` matrix of a text.
 
     Raises UnreadableOutput when it holds none, several that differ, or one that is not whole.
@@ -94,38 +94,38 @@ def matrix(text: str) -> Matrix:
     return _matrix(table)
 
 
-def _pairs(found: Matrix) -> dict[tuple[str, str], str]:
-    return {(a, b): found.cells[a, b] for a in found.gpus() for b in found.gpus() if a != b}
+def _pairs(matrix: TopologyMatrix) -> dict[tuple[str, str], str]:
+    return {(a, b): matrix.cells[a, b] for a in matrix.gpus() for b in matrix.gpus() if a != b}
 
 
 def _rank(path: str) -> int:
     return 0 if path.startswith("NV") else _RANK[path]
 
 
-def _reason(found: Matrix) -> str:
+def _reason(matrix: TopologyMatrix) -> str:
     paths: dict[str, list[str]] = {}
-    place = {gpu: index for index, gpu in enumerate(found.gpus())}
-    for (a, b), path in sorted(_pairs(found).items(), key=lambda pair: _rank(pair[1])):
+    place = {gpu: index for index, gpu in enumerate(matrix.gpus())}
+    for (a, b), path in sorted(_pairs(matrix).items(), key=lambda pair: _rank(pair[1])):
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
-    told = [
+    texts = [
         f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}"
         for path, names in paths.items()
     ]
     if len(paths) == 1:
-        told = [entry.replace("pairs", "pairs, all") for entry in told]
-    others = [name for name in found.rows if name not in found.gpus()]
+        texts = [entry.replace("pairs", "pairs, all") for entry in texts]
+    others = [name for name in matrix.rows if name not in matrix.gpus()]
     nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
     if 0 < len(others) <= _SHORT:
         nics += f": {' '.join(others)}"
     return (
-        f"{len(found.gpus())} GPU{'s' * (len(found.gpus()) > 1)}: "
-        f"{', '.join(told) or 'no pair'}{nics}"
+        f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: "
+        f"{', '.join(texts) or 'no pair'}{nics}"
     )
 
 
-def _output(found: Matrix) -> ToolOutput:
-    pairs = {f"{a}->{b}": path for (a, b), path in _pairs(found).items()}
+def _output(matrix: TopologyMatrix) -> ToolOutput:
+    pairs = {f"{a}->{b}": path for (a, b), path in _pairs(matrix).items()}
     readings = (
         [
             Reading(
@@ -142,7 +142,7 @@ def _output(found: Matrix) -> ToolOutput:
     }
     if any(links.values()):
         readings.append(Reading("topo_nvlinks", "count", links))
-    return ToolOutput(TOOL, "pass", _reason(found), tuple(readings))
+    return ToolOutput(TOOL, "pass", _reason(matrix), tuple(readings))
 
 
 def parse(text: str) -> ToolOutput:
@@ -212,7 +212,7 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
     count = f"{len(gpus)} GPU{'s' * (len(gpus) > 1)}"
     if not pairs:
         return ToolOutput(P2P_TOOL, "pass", f"{count}: no pair")
-    told = ", ".join(
+    text = ", ".join(
         f"{cell} ({ANSWERS[cell]}) for {len(names)} ({names[0]}{' ...' * (len(names) > 1)})"
         for cell, names in refused.items()
     )
@@ -223,7 +223,7 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
     return ToolOutput(
         P2P_TOOL,
         "pass",
-        reason + (f", {told}" if told else ""),
+        reason + (f", {text}" if text else ""),
         (Reading("p2p_ok", "count", values),),
     )
 
@@ -369,9 +369,9 @@ class _Open:
         alike = len({len(tail.split()) for tail in gpus.values()}) == 1
         for name, tail in tails.items():
             words = tail.split()
-            told = (alike or self._cells(tail) is not None) if name in gpus else not words
+            is_row = (alike or self._cells(tail) is not None) if name in gpus else not words
             if (
-                not told
+                not is_row
                 or len(words) > len(self.headings)
                 or not all(map(_AFFINITY.fullmatch, words))
             ):
@@ -471,9 +471,9 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
     return tuple(found)
 
 
-def only_table(found: Sequence[MatrixTable]) -> MatrixTable | None:
+def only_table(tables: Sequence[MatrixTable]) -> MatrixTable | None:
     """The matrix that all of them are; None when they differ."""
-    return found[0] if all(table == found[0] for table in found[1:]) else None
+    return tables[0] if all(table == tables[0] for table in tables[1:]) else None
 
 
 def table_trouble(tool: str, text: str) -> str:

@@ -15,8 +15,11 @@ WRONG = (
     "long long unsigned int, "
     "unsigned int)() : memcpy.cpp:165\n"
 )
-# what becomes of one figure
-CHANGED = {"copies nothing": 0.0, "copies NaN": float("nan"), "is slow": 0.5}
+CHANGED = {
+    "copies nothing": 0.0,
+    "copies NaN": float("nan"),
+    "is slow": 0.5,
+}  # what becomes of one figure
 LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)"
 LOCAL = "memcpy local GPU(column) bandwidth (GB/s)"
 

@@ -45,7 +45,7 @@ def test_only_the_base_that_is_missing_is_replaced(build: Build, stub: Path) -> 
 
 def test_a_registry_that_hangs_is_given_up_on(build: Build, stub: Path, said: list[str]) -> None:
     (stub / "registry-hangs").touch()
-    build(answer_s=0.3)
+    build(answer_s=0.1)
     assert any("(the registry did not answer within 0 s): taking a base" in line for line in said)
 
 

@@ -96,7 +96,7 @@ def test_an_engine_that_hangs_is_given_up_on(
     build: Build, stub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (stub / "mute").touch()
-    monkeypatch.setattr(engines, "_ASK_S", 0.3)
+    monkeypatch.setattr(engines, "_ASK_S", 0.1)
     with pytest.raises(ImageError, match="does not answer within 0 s: start it again"):
         build()
 

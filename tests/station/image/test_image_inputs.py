@@ -35,9 +35,9 @@ def test_nothing_is_pinned_twice() -> None:
 
 def test_a_pin_is_found_by_place_and_name() -> None:
     pins = (Pin("trixie", "a", "1"), Pin("sid", "a", "2"))
-    assert inputs.pinned(pins, "sid", "a") == "2"
+    assert inputs.pinned_version(pins, "sid", "a") == "2"
     with pytest.raises(ImageError, match="b is not pinned for sid"):
-        inputs.pinned(pins, "sid", "b")
+        inputs.pinned_version(pins, "sid", "b")
 
 
 @pytest.fixture

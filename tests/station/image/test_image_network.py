@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from acceptance.station.image import network
-from acceptance.station.image.network import Facts
+from acceptance.station.image.network import NetworkFacts
 
-PLAIN = Facts(
+PLAIN = NetworkFacts(
     local=True, bridge=True, bridge_mtu=1500, host_mtu=1500, resolvers=("10.0.0.1",), proxies={}
 )
 
@@ -34,7 +34,7 @@ PLAIN = Facts(
         ),
     ],
 )
-def test_the_engines_own_network_where_nothing_speaks_against_it(facts: Facts) -> None:
+def test_the_engines_own_network_where_nothing_speaks_against_it(facts: NetworkFacts) -> None:
     assert network.choose(facts) == (None, None)
 
 
@@ -56,7 +56,7 @@ def test_the_engines_own_network_where_nothing_speaks_against_it(facts: Facts) -
         (replace(PLAIN, proxies={"http_proxy": "http://[::1]:3128/"}), "proxy of http_proxy"),
     ],
 )
-def test_the_hosts_network_where_the_engines_cannot_work(facts: Facts, why: str) -> None:
+def test_the_hosts_network_where_the_engines_cannot_work(facts: NetworkFacts, why: str) -> None:
     chosen, said = network.choose(facts)
     assert chosen == "host"
     assert said is not None

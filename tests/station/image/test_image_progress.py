@@ -107,7 +107,7 @@ def test_a_program_that_never_says_a_word_is_ended(tmp_path: Path) -> None:
 
 def test_a_program_that_goes_past_its_deadline_is_ended(tmp_path: Path) -> None:
     done = progress.follow(
-        start("import time; time.sleep(60)", tmp_path / "log", 0.5),
+        start("import time; time.sleep(60)", tmp_path / "log", 0.2),
         tmp_path / "log",
         progress.Progress(lambda _line: None),
     )

@@ -5,7 +5,7 @@ import re
 from test_dashboard import Run
 
 from acceptance.core.language import ENGLISH
-from acceptance.reports.glyphs import PLAIN
+from acceptance.reports.glyphs import ASCII
 from acceptance.reports.heartbeat import EVERY_S, Heartbeat
 
 
@@ -15,7 +15,7 @@ class Log:
     def __init__(self, gpus: int) -> None:
         self.run = Run(gpus)
         self.calm = Heartbeat(
-            self.run.remaining, self.run.gauges, ENGLISH, PLAIN, lambda: self.run.now_s
+            self.run.remaining, self.run.gauges, ENGLISH, ASCII, lambda: self.run.now_s
         )
 
     def after(self, seconds: float) -> str | None:
@@ -52,7 +52,7 @@ def test_without_gpus_the_machine_is_told() -> None:
 def test_nothing_is_said_after_something_was_and_between_checks() -> None:
     log = Log(2)
     log.after(EVERY_S - 1)
-    log.calm.quiet()
+    log.calm.reset()
     assert log.after(EVERY_S - 1) is None
     log.run.remaining.ended("together.burn", "pass")
     assert log.after(EVERY_S) is None

@@ -200,7 +200,7 @@ def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
     assert said.measured("p2p_supported") == {}
     assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
     reasons = {body.reason for body in said.written if isinstance(body, Skipped)}
-    assert reasons == {link_suite.UNTOLD}
+    assert reasons == {link_suite.PEER_ACCESS_UNKNOWN}
     assert said.outcome == "pass", "the fold calls what was skipped unjudged"
 
 

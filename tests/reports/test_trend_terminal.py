@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import chronicles
+import trend_reports
 from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
@@ -21,7 +21,7 @@ def lines(found: TrendReport, *, one: bool = False) -> list[str]:
 
 
 def test_which_machine_what_changed_most_then_everything() -> None:
-    shown = lines(chronicles.machine(("fedc9876",)))
+    shown = lines(trend_reports.machine(("fedc9876",)))
     assert shown[:6] == [
         "machine 0123abcd: 40 nights recorded",
         "shown are the last 24 nights, from 2026-01-01 to 2026-01-24",
@@ -50,7 +50,7 @@ def test_which_machine_what_changed_most_then_everything() -> None:
 
 
 def test_one_that_was_named_tells_where_another_era_begins() -> None:
-    shown = lines(chronicles.machine(), one=True)
+    shown = lines(trend_reports.machine(), one=True)
     assert "Nights of what was named" in shown
     assert not any("changed" in line for line in shown)
     assert shown[-1] == (
@@ -60,7 +60,7 @@ def test_one_that_was_named_tells_where_another_era_begins() -> None:
 
 
 def test_nothing_changed_and_nothing_there() -> None:
-    found = chronicles.machine()
+    found = trend_reports.machine()
     quiet = TrendReport("m", 1, found.shown[:1], found.rows[1:2])
     assert lines(quiet)[:3] == [
         "machine m: 1 night recorded",
@@ -75,9 +75,9 @@ def test_nothing_changed_and_nothing_there() -> None:
 
 
 def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
-    found = chronicles.machine()
+    found = trend_reports.machine()
     first = found.rows[0]
-    other = chronicles.course("copy_h2d", "gpu0", {22: 50.0}, serial="GPU-c")
+    other = trend_reports.course("copy_h2d", "gpu0", {22: 50.0}, serial="GPU-c")
     rows = (first, type(first)(other, first.summary))
     shown = lines(TrendReport("m", 2, found.shown, rows), one=True)
     assert sum("gpu0 (GPU-a)" in line for line in shown) == 1
@@ -97,14 +97,14 @@ def test_a_terminal_that_draws_nothing() -> None:
 def test_hostile_text_is_inert(text: str) -> None:
     for one in (True, False):
         terminal, out = piped()
-        trend_terminal.show(chronicles.hostile(text), terminal, one=one)
+        trend_terminal.show(trend_reports.hostile(text), terminal, one=one)
         assert not any(ord(letter) < 32 and letter != "\n" for letter in out.getvalue())
         assert "\x1b" not in out.getvalue()
 
 
 def test_a_narrow_window() -> None:
     terminal, out = watched(60)
-    trend_terminal.show(chronicles.machine(), terminal)
+    trend_terminal.show(trend_reports.machine(), terminal)
     assert all(len(line) <= 60 for line in out.getvalue().splitlines() if "\x1b" not in line)
 
 
@@ -114,13 +114,13 @@ def test_another_language() -> None:
         "All measurements": "Alle Messungen",
         "machine {id}: {nights} recorded": "Maschine {id}: {nights}",
     }
-    trend_terminal.show(chronicles.machine(), terminal, Language("xx", words))
+    trend_terminal.show(trend_reports.machine(), terminal, Language("xx", words))
     assert "Alle Messungen" in out.getvalue()
     assert "Maschine 0123abcd: 40 nights" in out.getvalue()
 
 
 def test_a_change_from_nothing_is_told_in_its_unit() -> None:
-    made = chronicles.course("faults", "gpu0", {n: 0.0 if n < 12 else 3.0 for n in range(24)})
-    row = trend.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
+    made = trend_reports.course("faults", "gpu0", {n: 0.0 if n < 12 else 3.0 for n in range(24)})
+    row = trend.row(made, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS)
     assert trend_words.share(row) == "+3"
-    assert trend_words.share(chronicles.machine().rows[3]) == "-"
+    assert trend_words.share(trend_reports.machine().rows[3]) == "-"

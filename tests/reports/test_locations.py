@@ -4,7 +4,7 @@ import samples
 from cases import each
 
 from acceptance.core.record import Observed
-from acceptance.reports.locations import NOWHERE, Location, find_locations
+from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
@@ -50,9 +50,9 @@ def test_what_was_not_read_is_not_known() -> None:
 
 
 def test_an_address_is_a_place_by_itself() -> None:
-    assert NOWHERE.of("0000:00:01.1") == Location(address="0000:00:01.1")
-    assert NOWHERE.of("0000:00:01.1; reboot") == Location()
-    assert NOWHERE.of("0000:00:01.1\n") == Location()
+    assert NO_LOCATIONS.of("0000:00:01.1") == Location(address="0000:00:01.1")
+    assert NO_LOCATIONS.of("0000:00:01.1; reboot") == Location()
+    assert NO_LOCATIONS.of("0000:00:01.1\n") == Location()
 
 
 @each(

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs, glyphs_for, plain_locale
+from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs, glyphs_for, plain_locale
 
 
 @each(
     "encoding, drawn",
     [
-        ("utf-8", DRAWN),
-        ("UTF-8", DRAWN),
-        ("utf-16", DRAWN),
-        ("ascii", PLAIN),
-        ("latin-1", PLAIN),
-        ("gb18030", PLAIN),
-        ("", PLAIN),
+        ("utf-8", UNICODE),
+        ("UTF-8", UNICODE),
+        ("utf-16", UNICODE),
+        ("ascii", ASCII),
+        ("latin-1", ASCII),
+        ("gb18030", ASCII),
+        ("", ASCII),
     ],
 )
 def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Glyphs) -> None:
@@ -38,4 +38,4 @@ def test_a_locale_that_asks_for_ascii(environ: dict[str, str], plain: bool) -> N
 
 
 def test_the_plain_ones_are_ascii() -> None:
-    assert "".join((PLAIN.degree, PLAIN.more, PLAIN.between, PLAIN.spinner)).isascii()
+    assert "".join((ASCII.degree, ASCII.more, ASCII.between, ASCII.spinner)).isascii()

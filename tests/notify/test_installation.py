@@ -133,8 +133,9 @@ def test_where_systemd_does_not_run_units_are_written_and_nothing_is_started(roo
     place = UnitLocation.system(root)
     assert not installation.install(schedule(), place).running
     assert files(root) == THREE
-    # by a `systemctl enable` typed by hand
-    link = place.folder / "timers.target.wants" / units.TIMER
+    link = (
+        place.folder / "timers.target.wants" / units.TIMER
+    )  # by a `systemctl enable` typed by hand
     link.parent.mkdir()
     link.symlink_to(place.folder / units.TIMER)
     installation.uninstall(place)
@@ -198,8 +199,9 @@ def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.Mon
         raise PermissionError(13, "Permission denied", "x")
 
     place = UnitLocation.system(root)
-    # root, as whom the tests may run, may write everywhere
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(
+        Path, "mkdir", refuse
+    )  # root, as whom the tests may run, may write everywhere
     with pytest.raises(
         ScheduleError, match="you may not write there: run it with sudo, or with --user"
     ):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, time
 
 import pytest
+from cases import each
 
 from acceptance.notify.schedule import default_time
 
@@ -63,9 +64,9 @@ def test_the_next_such_night_is_told(in_zone: Callable[[str], None]) -> None:
     assert default_time.skipped_on(time(2, 30), date(2026, 3, 30)) == date(2027, 3, 28)
 
 
-@pytest.mark.parametrize("zone", ZONES)
+@each("zone", ZONES)
 def test_every_night_has_the_time_that_is_taken_when_none_is_given(
     in_zone: Callable[[str], None], zone: str
 ) -> None:
     in_zone(zone)
-    assert default_time.skipped_on(default_time.AT, date(2026, 1, 1)) is None
+    assert default_time.skipped_on(default_time.DEFAULT_TIME, date(2026, 1, 1)) is None

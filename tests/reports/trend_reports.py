@@ -1,5 +1,5 @@
-"""Chronicles to render: a machine with a slow card, another driver since some night, and one in
-which every text is hostile.
+"""Trend reports to render: a machine with a slow card, another driver since some night, and one
+in which every text is hostile.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def machine(others: tuple[str, ...] = ()) -> TrendReport:
         (course("copy_d2h", "gpu0", usual, since=12), 51.0),
         (course("copy_d2h", "gpu1", {23: 5.0}), None),
     ]
-    rows = tuple(trend.row(one, BOOK, virtual=False, facts=FACTS, born=born) for one, born in made)
+    rows = tuple(
+        trend.row(one, BOOK, virtual=False, facts=FACTS, baseline=born) for one, born in made
+    )
     return TrendReport("0123abcd", 40, nights(), rows, others, "run-0")
 
 

@@ -11,11 +11,11 @@ from acceptance.reports.explanation import (
     details,
     explain,
     group_findings,
-    labelled,
-    notes,
+    labelled_lines,
+    note_lines,
 )
 from acceptance.reports.headline import headline
-from acceptance.reports.locations import NOWHERE, Location, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 
 CHINESE = languages.language("zh-CN")
 HERE = Locations(
@@ -126,7 +126,7 @@ def test_a_measurement_that_is_not_ours_teaches_nothing() -> None:
 
 
 def test_hostile_words_of_an_event_are_made_harmless() -> None:
-    (label, text), *_ = labelled(
+    (label, text), *_ = labelled_lines(
         msgspec.structs.replace(xid(1), event="comet", action="a\x1b[31m\nb\u202e"), HERE
     )
     assert (label, text) == ("next", "a b\ufffd")
@@ -164,13 +164,13 @@ def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
     assert chinese.next == english.next
     assert len(chinese.causes) == len(english.causes)
     assert "插槽" in " ".join(what for what, _ in chinese.causes)
-    labels = [label for label, _ in labelled(fault(), HERE, CHINESE)]
+    labels = [label for label, _ in labelled_lines(fault(), HERE, CHINESE)]
     assert labels[-3:] == ["下一步", "看什么", "提供给厂商"]
 
 
 def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     said = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
-    found = explain(xid(1, f"{said} NVIDIA's catalog: CONTACT_SUPPORT."), NOWHERE, CHINESE)
+    found = explain(xid(1, f"{said} NVIDIA's catalog: CONTACT_SUPPORT."), NO_LOCATIONS, CHINESE)
     assert found is not None
     assert str(found.action).startswith(CHINESE.words[said])
     assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
@@ -178,7 +178,7 @@ def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
 
 @each("lines, last", [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
 def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
-    assert notes(fault(note="line\n" * lines))[-1] == last
+    assert note_lines(fault(note="line\n" * lines))[-1] == last
 
 
 def test_a_plan_that_carries_advice_is_still_read() -> None:
