@@ -19,7 +19,7 @@ _LANES: dict[int, tuple[float, int, int]] = {
 
 
 def generation(transfers_gts: float | None) -> int | None:
-    """The generation with this transfer rate of one lane; None for any other rate, or none."""
+    """The generation with this transfer rate of one lane; None for an unknown or missing rate."""
     return next(
         (number for number, (speed, _, _) in _LANES.items() if speed == transfers_gts), None
     )

@@ -78,7 +78,7 @@ def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
 def identities(inventory: Table) -> dict[str, str]:
     """The UUID (of GPUs) or serial number of each component, as the part reports it.
 
-    They may be ambiguous; `matching.own` has those that identify one part alone.
+    They may be ambiguous; `matching.unique_identities` has those that identify one part alone.
     """
     told = {
         gpu.name: gpu.device.get("uuid") or gpu.device.get("serial")
