@@ -15,7 +15,7 @@ from acceptance.expect.sensor_range import Range
 from acceptance.journal import reader, segment
 
 # The largest distance, in seconds, between a moment and a sample that still represents it: ten
-# periods; longer for a sample that represents a span.
+# periods, or the length of the span for a sample that represents one.
 NEAR_S = 2.0
 NEAR_SPAN_S = 10.0
 
