@@ -81,8 +81,8 @@ _TIMES_LIMIT = 1000
 # For the whole text: each of its lines may claim a thousand repeats.
 _COPIES_LIMIT = 100_000
 # The kernel's own messages end before 1024 characters (LOG_LINE_MAX), and continued ones are joined
-# up to _JOINED_LIMIT. A longer line is read in pieces, so that the time grows linearly with the
-# text, whatever is in its lines.
+# up to _JOINED_LIMIT. A longer line is read in pieces, so that the time grows only as the text
+# does, whatever is in its lines.
 LONGEST = 4096
 # Stamps in one line; console, journal and dmesg together have about six.
 _STAMPS_LIMIT = 32

@@ -60,9 +60,9 @@ _KINDS = (
 def strip_prefixes(lines: Sequence[str]) -> list[str]:
     """The lines without their prefixes.
 
-    A prefix is removed only if every line has it, from its first line to its last. Lines of another
-    source leave the text unchanged, so that none is skipped. A line that the runtime split (`P`) is
-    joined again.
+    A kind of prefix is removed only if all lines between the first and the last one with it have
+    it. Lines of another source leave the text unchanged, so that none is skipped. A line that the
+    runtime split (`P`) is joined again.
     """
     left = list(lines)
     for _ in range(_NESTED):
