@@ -39,11 +39,11 @@ def night_values(
     nights, for measurements that do not depend on one. `only` names the measurements needed.
 
     `after` is the number of the accepted run's night: it and all nights recorded before it are left
-    out, whatever the clock said. So are nights that were partial or cut off, found the machine in
-    use, ran in an image of the user's own, or were salvaged. A value outside its past, or that
-    broke its limit, is included and marked: it is needed to detect two consecutive nights, and
-    whoever computes a level leaves it out. Values within their limits count whatever the night's
-    verdict was: another part's fault does not concern them.
+    out, whatever the clock said. Also left out are nights that were partial, cut off, postponed or
+    salvaged, nights on which somebody else used the GPUs, and runs in an image of the user's own. A
+    value outside its past, or that broke its limit, is included and marked: it is needed to detect
+    two consecutive nights, and the code that computes a level leaves it out. Values within their
+    limits count whatever the night's verdict was: another part's fault does not concern them.
     """
     of_era = "" if era is None else f"{_ERA} AND "
     query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
@@ -160,7 +160,7 @@ def eras(store: Store) -> dict[int, Era]:
 
 
 def _first(store: Store, last: int | None) -> int:
-    """The number of the first of the last nights."""
+    """The number of the first of the `last` newest nights; 0 if all are wanted."""
     query = "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?"
     rows = _rows(store, query, last - 1) if last is not None else []
     return int(rows[0][0]) if rows else 0
