@@ -374,8 +374,7 @@ def _end(record: dict[str, Any], evidence: int) -> None:
 def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-        # Refuses NaN and infinity, and a lone surrogate, which could not be written to a
-        # file.
+        # Refuses NaN and infinity, and a lone surrogate, which could not be written to a file.
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         record = None

@@ -260,8 +260,8 @@ class Copies(BackgroundCopies):
         self._host = [FromHost(host, own), ToHost(host, own)]
         pause_s = PAUSE_S * min(len(peers), 2)
         self._peers = [ToPeer(own, pattern(peer), peer, pause_s) for peer in peers]
-        # The first turn loads the kernels and opens the paths to the peers. That takes
-        # memory, and would delay products later.
+        # The first turn loads the kernels and opens the paths to the peers. That takes memory, and
+        # would delay products later.
         for path in (*self._host, *self._peers):
             path.begin(boot_s())
         for index in (0, *peers):
@@ -298,8 +298,8 @@ class Copies(BackgroundCopies):
         """
         for path in (*self._host, *self._peers):
             wait(functools.partial(self._over, path))
-        # The minimum over the directions: a link that carried nothing one way is not
-        # covered by the other direction.
+        # The minimum over the directions: a link that carried nothing one way is not covered by the
+        # other direction.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
         self._output.reading(

@@ -149,8 +149,8 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> J
     unsound = int((~sound).sum())
     wrong: set[int] = set()
     for _ in range(0 if unsound else _VECTORS):
-        # Random anew each time, seeded by the operating system: an error that a fixed
-        # vector would always miss is found by another.
+        # Random anew each time, seeded by the operating system: an error that a fixed vector would
+        # always miss is found by another.
         random = torch.Generator(result.device)
         random.seed()
         shape_of = (1, shape.n)
@@ -235,8 +235,7 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
                 }
             )
         now_s = time.monotonic()
-        # Estimated from the last block: the very first is slow, because the library
-        # initializes.
+        # Estimated from the last block: the very first is slow, because the library initializes.
         room = (
             int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
         )

@@ -177,8 +177,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            # imported here, so that the pinned worker loads numpy and the parent never
-            # does
+            # imported here, so that the pinned worker loads numpy and the parent never does
             gemm_worker,
         )
 

@@ -140,8 +140,8 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     sleep_until(start)
     comparison = Comparison(first, result, report, start)
     products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
-    # Where the first product is wrong, no later product counts as right: one equal to it is
-    # wrong too, and one that differs is not known to be right.
+    # Where the first product is wrong, no later product counts as right: one equal to it is wrong
+    # too, and one that differs is not known to be right.
     connection.send(
         ("lap", LoopResult(products, comparison.wrong if found is None else products, seconds))
     )

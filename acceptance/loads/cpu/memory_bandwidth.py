@@ -172,8 +172,7 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            # imported here, so that the pinned worker loads numpy and the parent never
-            # does
+            # imported here, so that the pinned worker loads numpy and the parent never does
             memory_worker,
         )
 
