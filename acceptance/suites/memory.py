@@ -61,8 +61,8 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
     stressapptest.
 
-    Measured: blocks that came back changed, and how much RAM was filled. Not measured: the RAM that
-    the system itself occupies.
+    Measured: blocks that changed, and how much RAM was filled. Not measured: the RAM that the
+    system itself occupies.
     """
     failed = stressapptest_run.outcome == "fail"
     errors = {"memory": host_tools.memory_errors(stressapptest_run)}
