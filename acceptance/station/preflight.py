@@ -151,9 +151,9 @@ def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     """Whether the run ends at a gate before any load.
 
-    A GPU is missing, dead, without its driver, or not set up to be tested. That check must then
-    report within seconds: to build an image, or to fail on a dead card's missing device node, would
-    only delay it.
+    It does where a GPU is missing, dead, without its driver, or not set up to be tested. That check
+    must then report within seconds: to build an image, or to fail on a dead card's missing device
+    node, would only delay it.
     """
     found = gpus(inventory)
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
