@@ -19,10 +19,10 @@ UNJUDGED = 3
 
 
 def _import_own() -> None:
-    """Look for modules where rigproof is installed, not where the user happens to stand: no stray
-    pytest.py may run in pytest's place.
+    """Remove the current folder and PYTHONPATH from `sys.path`.
 
-    Sessions are started so from the beginning (see `acceptance.session.context`).
+    A stray pytest.py in the user's folder must not run in place of pytest. Sessions are started
+    this way from the beginning (see `acceptance.session.context`).
     """
     stray = {
         Path(entry).absolute()
@@ -34,42 +34,41 @@ def _import_own() -> None:
 
 
 def _streams() -> None:
-    """Standard streams that the caller has closed lead nowhere from now on: a journal must not
-    be opened in their place.
+    """Open /dev/null for each standard stream that the caller has closed.
+
+    Otherwise a journal could be opened under that descriptor, and output would be written into it.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(
-                os.devnull, os.O_RDWR
-            )  # takes the lowest number that is free, which is this one
+            # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # a locale without our letters must not end a run
+            # a locale without our letters must not end a run
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _say(text: str) -> None:
-    # Errors quote what they found: a key of a machine file, the name of a folder, a tool's last
-    # words.
-    with contextlib.suppress(OSError):  # standard error is gone as well: the exit code still tells
+    # one_line: errors quote foreign text (a key of a machine file, a folder's name, a tool's last
+    # lines).
+    with contextlib.suppress(OSError):  # standard error is gone too: only the exit code is left
         sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
         sys.stderr.flush()
 
 
 def _flush(code: int) -> int:
-    """Bring out what was printed.
+    """Flush standard output; returns the exit code.
 
-    The verdict does not depend on it, but what was to be printed must not be lost unsaid.
+    Output that cannot be written turns exit code 0 into UNJUDGED: it must not be lost silently.
     """
     try:
         sys.stdout.flush()
     except OSError:
-        # Python would try again at its end, and then exit with a code of its own.
+        # Python would flush again at exit, and then exit with a code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code or UNJUDGED
     return code
@@ -91,10 +90,8 @@ def _run(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
-    Whatever happens, the user gets one sentence and not a traceback.
-
-    Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's
-    may look like a bad machine.
+    Every error becomes one sentence, never a traceback. Python's own exit code for an exception is
+    1, which means FAIL here: an error of rigproof must not look like a bad machine.
     """
     _streams()
     _import_own()
@@ -104,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _flush(_run(options))
     except KeyboardInterrupt:
         _say("stopped")
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+    except BrokenPipeError:  # the reader of our output has closed it, as `| head` does
         pass
     except OSError as error:
         what = error.filename or "a file"

@@ -1,4 +1,4 @@
-"""The data files that come with rigproof, as TOML: read strictly into their shape."""
+"""Read rigproof's own TOML data files into typed structs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 class FixtureMissing(Exception):
-    """A data file of rigproof's own is not where it should be: the installation is incomplete."""
+    """A data file of rigproof itself is missing: the installation is incomplete."""
 
 
 def locate(name: str) -> Path:
-    """The path of `name` ("models", "machines", "profiles.toml", ...), in a wheel and in a checkout
-    alike.
+    """The path of a data file or folder: "models", "machines", "profiles.toml", ...
 
-    Raises FixtureMissing when it is in neither.
+    Works in a wheel and in a checkout. Raises FixtureMissing where neither has it.
     """
     for root in (_PACKAGE / "_fixtures", _PACKAGE.parent / "fixtures"):
         if (root / name).exists():
@@ -44,10 +43,10 @@ def _parsed(text: bytes) -> dict[str, Any]:
 
 
 def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> Shape:
-    """What a file holds.
+    """The content of a TOML file, as a `shape`.
 
-    Raises `error` of one sentence that names the file, for one that cannot be read or is of another
-    shape.
+    Raises the exception made by `error`, with one sentence that names the file, where the file
+    cannot be read or does not match the shape.
     """
     try:
         return msgspec.convert(_parsed(regular_file.read(path, regular_file.SMALL_RECORD)), shape)
@@ -55,5 +54,5 @@ def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> S
         raise error(
             f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"
         ) from refusal
-    except ValueError as refusal:  # what is no UTF-8, no TOML, or of another shape
+    except ValueError as refusal:  # not UTF-8, not TOML, or another shape
         raise error(f"{path.name}: {refusal}") from refusal

@@ -66,9 +66,8 @@ EVERYWHERE: Mapping[str, float] = {
 }
 COMPARES = 8.0
 KEPT = 0.999
-POSSIBLE = (
-    0.8  # of the most that is possible, where nothing is published: links reach 0.79 to 0.94 of it
-)
+# Of the most that is possible, where nothing is published: links reach 0.79 to 0.94 of it.
+POSSIBLE = 0.8
 VERIFIED = 0.989  # of the rate that is left where every result is compared, on an H200
 # Of the GPU's memory on boards, and on cards for slots, whose memory is less (assumed).
 MEMORY: Mapping[str, tuple[float, float]] = {

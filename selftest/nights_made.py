@@ -54,9 +54,8 @@ TEMPERATURES = {
     "gpu_temperature": 64.0,
     "gpu_memory_temperature": 75.0,
 }  # degC; recorded H200 runs: 61 to 67
-TEMPERATURE = (
-    1.5  # degC from night to night beside the room's; one card showed 62 and 65 in two runs
-)
+# DegC from night to night beside the room's; one card showed 62 and 65 in two runs.
+TEMPERATURE = 1.5
 # Nights of a year on which something else runs on the host, and the shares that it takes of what
 # the host does: assumed.
 OTHER_NIGHTS, OTHER_TAKES = 4.0, (0.05, 0.2)

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, its arguments beside what it does."""
+"""The command line: one file a verb, with its options beside its code."""

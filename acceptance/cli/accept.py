@@ -1,4 +1,4 @@
-"""`rigproof accept`: the machine tested, from the lock to the verdict."""
+"""`rigproof accept`: test the machine, from the lock to the verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from acceptance.reports.terminal import Terminal
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof accept`."""
+    """Add the options of `rigproof accept`."""
     cli_options.run(parser)
     cli_options.run_dir_file(parser)
 

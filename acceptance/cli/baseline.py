@@ -24,7 +24,7 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof baseline`."""
+    """Add the options of `rigproof baseline`."""
     parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     text = (
@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make a run the machine's baseline, or show it; returns 0, every trouble is raised."""
+    """Make a run the machine's baseline, or show the current one; returns 0 or raises."""
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if args.what == "accept":
@@ -85,9 +85,9 @@ def accept(
     language: Language = ENGLISH,
     root: Path = Path("/"),
 ) -> None:
-    """Make a run the baseline of this machine, and say so.
+    """Make a run the baseline of this machine, and report it.
 
-    Without `out` it lies beside the run's folder.
+    `out` defaults to the parent of the run's folder.
 
     Raises BaselineRefused, BaselineUnsound, JournalError, UnreadableRun or NoiseFileError.
     """
@@ -113,7 +113,7 @@ def show(
 ) -> None:
     """Print the baseline of this machine.
 
-    Raises BaselineRefused where there is none, and BaselineUnsound.
+    Raises BaselineRefused if there is none, and BaselineUnsound.
     """
     machine_id = clock.machine_id(root)
     found = baseline_file.require(out, machine_id)

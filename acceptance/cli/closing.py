@@ -15,15 +15,17 @@ from acceptance.reports.terminal import Terminal
 
 
 def language_of(args: argparse.Namespace) -> Language:
-    """The language of page and terminal, asked for first: a wrong one, or a file of ours that is
-    wrong, is told before anything heats.
+    """The language of page and terminal.
+
+    It is chosen first, so that an unknown language or a broken catalogue is reported before
+    anything heats.
     """
-    languages.catalogue("en")  # that of JUnit and verdict.json, whatever else is spoken
+    languages.catalogue("en")  # JUnit and verdict.json need English in any case
     return languages.choose(args.lang, os.environ)
 
 
 def show_verdict(screen: Terminal, verdict: Verdict, run_dir: Path) -> int:
-    """Show a run's verdict and where its files are; returns its exit code."""
+    """Show a run's verdict and the paths of its files; returns its exit code."""
     where = find_locations(reader.read(run_dir))
     names = (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)
     screen.verdict(

@@ -1,4 +1,4 @@
-"""`rigproof compare`: recorded runs side by side."""
+"""`rigproof compare`: compare recorded runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof compare`."""
+    """Add the options of `rigproof compare`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "run_dirs",
@@ -40,22 +40,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the runs; 0 when none is worse than the first outside the noise, 1 when one is."""
+    """Show the runs; returns 1 if one is worse than the first beyond the noise, else 0."""
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
     return 1 if found.worse else 0
 
 
-MAX_RUNS = 26  # a letter each
+MAX_RUNS = 26  # runs: each gets a letter
 
 
 class NoComparison(Exception):
-    """The runs that were given make no comparison; the message is one sentence."""
+    """The given runs cannot be compared; the message is one sentence."""
 
 
 def _comparable(folders: Sequence[Path]) -> None:
-    """Refuse fewer than two runs, more than there are letters for, and a run beside itself."""
+    """Raise NoComparison for fewer than two runs, more than MOST, or one run given twice."""
     if not 2 <= len(folders) <= MAX_RUNS:
         given = "1 run was" if len(folders) == 1 else f"{len(folders)} runs were"
         raise NoComparison(f"{given} given: give the folders of 2 to {MAX_RUNS} runs")
@@ -69,7 +69,7 @@ def _comparable(folders: Sequence[Path]) -> None:
 
 
 def _run(folder: Path) -> ComparedRun:
-    """One of several runs: which one cannot be judged must be said."""
+    """Read one run; the error of one that cannot be judged names its folder."""
     try:
         return comparison.run_of(reader.read(folder).entries, str(folder))
     except UnreadableRun as error:
@@ -84,11 +84,10 @@ def show(
     everything: bool = False,
     language: Language = ENGLISH,
 ) -> Comparison:
-    """Compare runs, print the comparison, and write it as a page where one is asked for;
-    `everything` shows what is within the noise.
+    """Compare runs, print the comparison, and write it to `page` if one is given.
 
-    Raises NoComparison, JournalError, UnreadableRun or NoiseFileError, and OSError when standard
-    output is gone.
+    `everything` also shows differences within the noise. Raises NoComparison, JournalError,
+    UnreadableRun or NoiseFileError, and OSError when standard output is closed.
     """
     _comparable(folders)
     found = comparison.compare(

@@ -1,5 +1,7 @@
-"""Exceptions that end a verb with one sentence. Imported only when one was raised, because it
-imports much."""
+"""Exceptions that end a verb with one sentence.
+
+Imported only when one was raised, because it imports many modules.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from acceptance.run import lock, planning, profile, signals, supervisor
 from acceptance.station import base, gpu_grant
 from acceptance.station.image.engine import ImageError
 
-# A mistake in what the user gave: exit code 2.
+# A mistake in the user's arguments or files: exit code 2.
 USER_ERRORS: tuple[type[BaseException], ...] = (
     machine_file.MachineFileError,
     collection.PlanError,
@@ -41,7 +43,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     targets.TargetError,
     installation.ScheduleError,
 )
-# rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
+# A fault of rigproof or the machine: exit code 3, and the machine stays unjudged.
 SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     signals.UserInterrupt,
     command.CommandError,

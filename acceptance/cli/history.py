@@ -32,7 +32,7 @@ EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 usage e
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof history`."""
+    """Add the options of `rigproof history`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "measurement",
@@ -93,9 +93,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the history, write it out, prune it or make it anew; returns 0,
-    every trouble is raised.
-    """
+    """Show, export, rebuild or prune the history; returns 0 or raises."""
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
@@ -127,19 +125,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_NEAR = 5  # names that are offered for one that is not there
+_NEAR = 5  # similar names offered for an unknown one
 
 
 class NoHistory(Exception):
-    """There is nothing of what was asked for; the message is one sentence."""
+    """There is no history to show, or the options do not fit together.
+
+    The message is one sentence.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """What of whose history: `measurement` and `component` by name or shell pattern, of the `last`
-    so many nights (None: all there are).
+    """Selection of a machine's history.
 
-    `machine_id` names another machine than this one.
+    `measurement` and `component` are names or shell patterns. `last` is a number of nights; None
+    means all. `machine_id` names a machine other than this one.
     """
 
     out: Path
@@ -150,7 +151,7 @@ class HistoryQuery:
 
 
 class HistoryCommand:
-    """The histories of one output folder, as this machine sees them."""
+    """Actions on the history of one machine in one output folder."""
 
     def __init__(
         self,
@@ -167,7 +168,7 @@ class HistoryCommand:
         self._id = asked.machine_id or self._own
 
     def show(self, page: Path | None) -> None:
-        """Print the nights, and write them as a page where one is asked for.
+        """Print the nights, and write them to `page` if one is given.
 
         Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be
         written.
@@ -191,6 +192,7 @@ class HistoryCommand:
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
         if page is not None:
+            # importing the templates takes time, and only this branch needs them
             from acceptance.reports.page import (
                 nights,  # reading templates takes its time, and nobody else needs them
             )
@@ -202,7 +204,7 @@ class HistoryCommand:
     def export(self, form: str) -> None:
         """Write every value to standard output.
 
-        Raises NoHistory or HistoryError, and OSError when nobody reads it.
+        Raises NoHistory or HistoryError, and OSError when standard output is closed.
         """
         asked = self._asked
         with self._opened(say=False) as store:
@@ -212,7 +214,10 @@ class HistoryCommand:
                 sys.stdout.buffer.write(line)
 
     def rebuild(self) -> None:
-        """Make the history anew. Raises NoHistory, HistoryError, MachineBusy or LockError."""
+        """Rebuild the history from the runs.
+
+        Raises NoHistory, HistoryError, MachineBusy or LockError.
+        """
         self._present()
         with self._lock():
             store, notices = history_rebuild.rebuild(self._asked.out, self._id)
@@ -221,10 +226,10 @@ class HistoryCommand:
             self._screen.say(sentence)
 
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
-        """Remove what is old, and say what was removed.
+        """Remove old runs and values, and report what was removed.
 
-        Raises NoHistory, HistoryError, MachineBusy or LockError, and BaselineUnsound: a baseline
-        that nobody can read cannot be spared.
+        Raises NoHistory, HistoryError, MachineBusy or LockError. Raises BaselineUnsound too: the
+        run of an unreadable baseline could not be spared.
         """
         if keep_days is None and keep_gib is None:
             raise NoHistory(
@@ -248,9 +253,9 @@ class HistoryCommand:
             self._screen.say(line)
 
     def _lock(self) -> AbstractContextManager[object]:
-        """Nothing may write a run of this machine meanwhile.
+        """The machine's lock: no run of this machine may be written meanwhile.
 
-        What another machine writes cannot be seen from here.
+        Raises NoHistory for another machine, whose runs cannot be locked from here.
         """
         if self._id != self._own:
             raise NoHistory(
@@ -259,7 +264,7 @@ class HistoryCommand:
         return lock.MachineLock(self._root)
 
     def _present(self) -> None:
-        """Raise NoHistory where there is neither a history of the machine nor a run."""
+        """Raise NoHistory if the machine has neither a history nor a run here."""
         out = self._asked.out
         if location.database(out, self._id).is_file():
             return
@@ -274,8 +279,10 @@ class HistoryCommand:
             )
 
     def _opened(self, *, say: bool = True) -> Store:
-        """The history: up to date with the runs where it is this machine's and
-        can be written, else as it is.
+        """Open the history.
+
+        This machine's history is first brought up to date with its runs, if it can be written. Any
+        other is opened as it is.
         """
         self._present()
         path = location.database(self._asked.out, self._id)
@@ -317,7 +324,7 @@ class HistoryCommand:
 
 
 def baseline_value_of(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
-    """The baseline's value of a course, where it is of the same part."""
+    """A function from a trend to its baseline value, None if that is of another part."""
     figures = (
         {}
         if baseline is None

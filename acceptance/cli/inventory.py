@@ -13,7 +13,7 @@ from acceptance.reports.text import one_line
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof inventory`."""
+    """Add the options of `rigproof inventory`."""
     parser.add_argument(
         "--write",
         metavar="FILE",
@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the observed machine, or draft a machine file from it."""
+    """Print the observed machine, or draft a machine file from it."""
     found = observed.observe()
     if args.write is None:
         sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))

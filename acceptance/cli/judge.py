@@ -1,4 +1,4 @@
-"""`rigproof judge`: a recorded run judged again."""
+"""`rigproof judge`: judge a recorded run again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from acceptance.run import outputs
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof judge`."""
+    """Add the options of `rigproof judge`."""
     options.recorded_run(parser)
 
 

@@ -30,13 +30,13 @@ def run_test(
 ) -> tuple[Verdict, Path]:
     """Test the machine; returns the verdict and the run's folder.
 
-    With `nights`, a machine that is in use is left alone.
+    With `nights`, a machine that is in use is not tested.
     """
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     with signals.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
-        # What an earlier run left behind goes first: it would hold memory, or an old verdict under
-        # the name of the newest.
+        # Leftovers of an earlier run go first: a process of it would occupy memory, and `latest`
+        # would still name its verdict.
         for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
             screen.say(sentence, "yellow")
         outputs.unlink_latest(options.out)
@@ -86,12 +86,11 @@ def run_test(
 def record_postponed(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
 ) -> tuple[Verdict, Path]:
-    """Write down that nothing was run because another rigproof run has the machine; returns the
-    verdict and the run's folder.
+    """Record a night that was not run because another rigproof run has the machine.
 
-    This is done without the machine's lock, so nothing is touched but this run's own folder and the
-    history, which takes two writers: neither `latest`, which is the other's, nor runs without a
-    verdict, of which the other's is one.
+    Returns the verdict and the run's folder. The machine's lock is not held, so only this run's own
+    folder and the history are written; the history allows two writers. `latest` and the runs
+    without a verdict are left alone: they may be the other run's.
     """
     with signals.interruptible():
         supervisor.usable(options.out)
@@ -109,17 +108,16 @@ def record_postponed(
 
 
 def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
-    """What is seen beside the plan where a run has one to show."""
+    """Print the notes that a run with a plan shows beside it."""
     for note in notes:
         screen.say(note.text, "yellow")
 
 
 def forget(file: Path | None) -> None:
-    """Remove what an earlier run wrote down: whoever reads it must not take that for this one.
+    """Remove the run-dir file of an earlier run, which must not be taken for this run's.
 
-    Raises OutputError.
-
-    This is what a verb does first: where its other arguments are wrong no run comes about, either.
+    A verb does this first: if its other arguments are wrong, no run is started either. Raises
+    OutputError.
     """
     try:
         if file is not None:
@@ -132,7 +130,7 @@ def forget(file: Path | None) -> None:
 
 
 def _new_run_dir(options: Options) -> Path:
-    """The folder of a new run, written down for whoever asked for that."""
+    """Make the folder of a new run, and write its path to --run-dir-file if given."""
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
         run_folder.write_whole(
@@ -142,7 +140,7 @@ def _new_run_dir(options: Options) -> Path:
 
 
 def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Language) -> None:
-    """Draft a machine file where none was given."""
+    """Draft a machine file if none was given."""
     if prepared.machine is None:
         drafted = run_dir / "machine.toml"
         run_folder.write_whole(

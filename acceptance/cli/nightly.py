@@ -1,5 +1,7 @@
-"""`rigproof nightly`: the same test every night, compared with earlier nights; skipped while
-somebody uses the machine."""
+"""`rigproof nightly`: the same test every night, compared with earlier nights.
+
+A night is skipped while somebody uses the machine.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,16 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof nightly`."""
+    """Add the options of `rigproof nightly`."""
     parser.epilog = EPILOG
     cli_options.nightly(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in
-    use: nothing was run, or no more.
+    """Test the machine if nobody uses it; returns the exit code.
+
+    The code is the verdict's, or 4 if the machine was in use: the run was not started or was
+    stopped.
     """
     machine_test.forget(args.run_dir_file)
     language = closing.language_of(args)
@@ -45,12 +49,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         code, run_dir, troubles = _night(args, screen, language, settings)
     except lock.MachineBusy as error:
-        # Nobody need be told: the run that has just taken the machine is this night's, and tells of
-        # itself.
+        # No notification: the run that has just taken the machine is this night's, and sends its
+        # own.
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return idle_gate.SKIPPED
     except (Exception, signals.UserInterrupt) as error:
-        # An error of rigproof's own, too: whoever relies on the nights must hear of it.
+        # Errors of rigproof's own included: whoever relies on the nights must be notified.
         _write_note(args, None, screen, notices.notify_no_run(_why(error), settings))
         raise
     _write_note(args, run_dir, screen, troubles)
@@ -60,16 +64,14 @@ def run(args: argparse.Namespace) -> int:
 def _write_note(
     args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
 ) -> None:
-    """Say what did not work with the telling, and leave for the failure unit
-    whether it is left to do that.
-    """
+    """Print failed notifications, and leave a note saying whether the failure unit must notify."""
     failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:
         screen.say(sentence, "yellow")
 
 
 def _why(error: BaseException) -> str:
-    """Why no run came about; of what is no sentence for users, what it was."""
+    """Why no run was started; the repr of an exception that is not written for users."""
     return (
         str(error)
         if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS))
@@ -83,7 +85,7 @@ def _night(
     language: Language,
     settings: targets.NotificationTargets,
 ) -> tuple[int, Path, tuple[str, ...]]:
-    """The exit code, the run's folder, and what did not work with the telling."""
+    """Run the night; returns the exit code, the run's folder, and the failed notifications."""
     nights = _nights(args)
     options = replace(
         run_options.options(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
@@ -103,8 +105,10 @@ def _night(
 
 
 def _nights(args: argparse.Namespace) -> IdlePolicy:
-    """How this run gives way to others: as its profile says, else as the nightly one does, and
-    as the command line wants it.
+    """The policy for a machine in use.
+
+    It comes from the run's profile, else from the profile nightly; the command line may set
+    `most_skipped`. Raises ProfileError.
     """
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, args.profile).nights or profile.choose(known, "nightly").nights

@@ -1,6 +1,4 @@
-"""The form of the command line: how a mistake is reported, what exit codes mean, options that
-several verbs share, and their values.
-"""
+"""The form of the command line: error messages, exit codes, shared options and their values."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Any, NoReturn
 
 from acceptance.reports.text import one_line
 
-USAGE = 2  # the exit code of a mistake in the call
+USAGE = 2  # the exit code of a usage error
 EPILOG = (
     "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or "
     "stopped), 2 "
@@ -21,24 +19,24 @@ EPILOG = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says a mistake in one sentence; `--help` has the page.
+    """A parser that reports a usage error in one sentence.
 
-    An option is written out in full.
+    Options cannot be abbreviated.
     """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the call, and where its page is; exit code 2."""
+        """Print the error and the command that shows the help; exits with code 2."""
         self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
 
 
 def path(text: str) -> Path:
-    """A path whose name can be written down."""
+    """A path that can be encoded as UTF-8."""
     try:
         text.encode("utf-8")
-    except UnicodeEncodeError:  # the journal and every report are UTF-8, and hold the name
+    except UnicodeEncodeError:  # the journal and every report are UTF-8 and hold the path
         raise argparse.ArgumentTypeError(
             f"the name {text!a} is not UTF-8: give it another one"
         ) from None
@@ -46,7 +44,7 @@ def path(text: str) -> Path:
 
 
 def seconds(text: str) -> float:
-    """Seconds of a burn, up to 30 days."""
+    """Seconds of a burn, from 1 to 30 days."""
     value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
     if not 1 <= value <= 30 * 86400:
         raise argparse.ArgumentTypeError(
@@ -56,7 +54,7 @@ def seconds(text: str) -> float:
 
 
 def patterns(text: str) -> tuple[str, ...]:
-    """Checks by id, subject or shell pattern, with commas between them."""
+    """Checks by id, subject or shell pattern, separated by commas."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
         raise argparse.ArgumentTypeError("name at least one check, subject or pattern")
@@ -64,7 +62,7 @@ def patterns(text: str) -> tuple[str, ...]:
 
 
 def gpus(text: str) -> tuple[str, ...]:
-    """GPUs by index or UUID, with commas between them."""
+    """GPUs by index or UUID, separated by commas."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
         raise argparse.ArgumentTypeError("name at least one GPU by its index or UUID")
@@ -72,7 +70,7 @@ def gpus(text: str) -> tuple[str, ...]:
 
 
 def time_of_day(text: str) -> time:
-    """Hours and minutes."""
+    """A time of day in hours and minutes."""
     if not re.fullmatch("([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time of day: give hours and minutes, such as 03:30"
@@ -104,7 +102,7 @@ def amount(text: str) -> float:
 
 
 def language(parser: argparse.ArgumentParser) -> None:
-    """In which language page and terminal speak."""
+    """Add --lang, the language of page and terminal."""
     parser.add_argument(
         "--lang",
         metavar="LANG",
@@ -113,7 +111,7 @@ def language(parser: argparse.ArgumentParser) -> None:
 
 
 def out(parser: argparse.ArgumentParser) -> None:
-    """Where runs and their history are."""
+    """Add --out, the folder of the runs and their history."""
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -124,7 +122,7 @@ def out(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
-    """What a run is told, whatever it is for."""
+    """Add the options that every run has."""
     parser.add_argument(
         "--machine",
         metavar="FILE",
@@ -185,7 +183,7 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
 
 
 def run_dir_file(parser: argparse.ArgumentParser) -> None:
-    """Where a program that starts a run finds which folder it got."""
+    """Add --run-dir-file, for programs that start a run and need its folder."""
     parser.add_argument(
         "--run-dir-file",
         metavar="FILE",
@@ -195,7 +193,7 @@ def run_dir_file(parser: argparse.ArgumentParser) -> None:
 
 
 def notification_options(parser: argparse.ArgumentParser) -> None:
-    """Whom to tell how a night ended."""
+    """Add the notification targets."""
     parser.add_argument(
         "--textfile",
         metavar="FILE",
@@ -227,7 +225,7 @@ def notification_options(parser: argparse.ArgumentParser) -> None:
 
 
 def nightly(parser: argparse.ArgumentParser) -> None:
-    """What a nightly run can be told."""
+    """Add the options of a nightly run."""
     run(parser, "nightly")
     run_dir_file(parser)
     parser.add_argument(
@@ -243,7 +241,7 @@ def nightly(parser: argparse.ArgumentParser) -> None:
 
 
 def recorded_run(parser: argparse.ArgumentParser) -> None:
-    """One recorded run."""
+    """Add the argument for one recorded run, and --lang."""
     parser.add_argument(
         "run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest"
     )

@@ -1,7 +1,7 @@
 """The parser of the command line: its verbs, each with its options.
 
-A verb is a module of this package with two functions, `arguments` and `run`. It is imported when it
-is asked for, because none needs all of rigproof and `rigproof --help` needs none.
+A verb is a module of this package with two functions, `arguments` and `run`. It is imported only
+when it is called, because no verb needs all of rigproof and `rigproof --help` needs none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 from acceptance import __version__
 from acceptance.cli.options import EPILOG, Parser
 
-# What each verb does, in the order of `--help`.
+# The help of each verb, in the order of `--help`.
 VERBS = {
     "accept": "test the machine and say whether it is fit",
     "nightly": (
@@ -40,19 +40,19 @@ VERBS = {
 
 
 class Verb(Protocol):
-    """A module of this package that is a verb."""
+    """A module of this package that implements a verb."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Give the parser the verb's options."""
+        """Add the verb's options to the parser."""
         ...
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do what was asked for; returns the exit code."""
+        """Run the verb; returns the exit code."""
         ...
 
 
 def verb(name: str) -> Verb:
-    """The module of one of VERBS."""
+    """The module of a verb in VERBS. Raises ValueError for any other name."""
     match name:
         case "accept":
             from acceptance.cli import accept
@@ -103,9 +103,7 @@ def verb(name: str) -> Verb:
 
 
 def parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of this command line: every verb, with the options of the one
-    that is asked for.
-    """
+    """The parser of this command line: all verbs, and the options of the one that is called."""
     top = Parser(
         prog="rigproof",
         description="Acceptance test for a newly built NVIDIA GPU machine.",

@@ -1,4 +1,4 @@
-"""`rigproof plan`: what `accept` would do; nothing is run."""
+"""`rigproof plan`: show what `accept` would do; runs nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from acceptance.station import preflight
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof plan`."""
+    """Add the options of `rigproof plan`."""
     cli_options.run(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the plan. Raises OSError when standard output is gone."""
+    """Show the plan. Raises OSError when standard output is closed."""
     options, language = run_options.options(args), closing.language_of(args)
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     prepared = planning.prepare(options)

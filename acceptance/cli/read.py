@@ -1,4 +1,4 @@
-"""`rigproof read`: what one recorded output of a tool is worth, as JSON."""
+"""`rigproof read`: read one recorded output of a tool and print the result as JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof read`."""
+    """Add the options of `rigproof read`."""
     parser.add_argument("tool", metavar="TOOL", choices=tuple(READERS), help=", ".join(READERS))
     parser.add_argument(
         "file", metavar="FILE", type=options.path, help="the recorded output; - for standard input"
@@ -48,11 +48,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class NoRecording(Exception):
-    """The file to read is not there; the message is one sentence."""
+    """The file to read cannot be read; the message is one sentence."""
 
 
 def _text(data: bytes) -> str:
-    """A recorded text: UTF-8, or what its byte order mark says (PowerShell writes UTF-16)."""
+    """Decode a recording: UTF-8, or as its byte order mark says (PowerShell writes UTF-16)."""
     marks = (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),
@@ -63,9 +63,9 @@ def _text(data: bytes) -> str:
 
 
 def _input() -> bytes:
-    """What standard input brings until its end.
+    """Read standard input to its end.
 
-    Raises OSError for more than a recording may hold.
+    Raises OSError if it is larger than a recording may be.
     """
     most = regular_file.RECORDING
     data = sys.stdin.buffer.read(most + 1)
@@ -75,7 +75,7 @@ def _input() -> bytes:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Say what one recorded output is worth; returns 0 for a pass, 1 for a fail, 3 for an error."""
+    """Parse and print one recorded output; returns 0 for a pass, 1 for a fail, 3 for an error."""
     try:
         data = (
             _input()

@@ -1,4 +1,4 @@
-"""`rigproof report`: a recorded run's files written again."""
+"""`rigproof report`: rebuild the reports of a recorded run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acceptance.run import lock, outputs, unfinished
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof report`."""
+    """Add the options of `rigproof report`."""
     options.recorded_run(parser)
     parser.add_argument(
         "--textfile",
@@ -24,9 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files again.
+    """Rebuild the reports; returns the verdict's exit code.
 
-    A run that never came to its end is closed first, as the next start would.
+    An unfinished run is closed first, as the next start would do.
     """
     language = closing.language_of(args)
     textfile = targets.read(textfile=args.textfile).textfile
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if not any(
         isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(args.run_dir).entries
     ):
-        with lock.MachineLock():  # whoever holds it may be writing this very run
+        with lock.MachineLock():  # whoever has the lock may be writing this run
             sentence = unfinished.close(args.run_dir)
         if sentence:
             screen.say(sentence, "yellow")

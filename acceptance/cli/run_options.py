@@ -10,7 +10,7 @@ from acceptance.station.options import Options
 
 
 def options(args: argparse.Namespace) -> Options:
-    """The run that the command line asks for."""
+    """The options of a run, from the command line."""
     return Options(
         args.machine,
         args.profile,
@@ -24,9 +24,7 @@ def options(args: argparse.Namespace) -> Options:
 
 
 def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:
-    """Show how the machine's parts reach each other, the plan, and whatever else must be seen
-    before it is run.
-    """
+    """Show the topology, the plan, and the remarks that must be seen before the run."""
     screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=details)
     for line in remarks:

@@ -1,5 +1,4 @@
-"""`rigproof schedule`: install, show or remove systemd units for nightly runs, and report failed
-nights."""
+"""`rigproof schedule`: install, show or remove systemd units, and report failed nights."""
 
 from __future__ import annotations
 
@@ -24,8 +23,10 @@ EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 
 
 class _Nightly(argparse.Action):
-    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is
-    found by day: words and what they say.
+    """Parse the arguments of the nightly run with its own parser.
+
+    A mistake is so found when the schedule is installed. Both the parsed values and the original
+    words are kept.
     """
 
     def __call__(
@@ -46,7 +47,7 @@ def _user_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `rigproof schedule`."""
+    """Add the options of `rigproof schedule`."""
     parser.epilog = EPILOG
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, text in (
@@ -83,7 +84,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
-    """Do what was asked for. Raises ScheduleError or TargetError."""
+    """Install, show or remove the schedule, or report a failed night; returns the exit code.
+
+    Raises ScheduleError or TargetError.
+    """
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if args.what == "failed":
@@ -103,8 +107,9 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
 
 
 def _failed(args: argparse.Namespace, screen: Terminal) -> int:
-    """Say how the night ended, and tell whom the run itself did not tell: 3
-    where that did not work.
+    """Report how the night ended, and notify the targets that the run did not.
+
+    Returns 3 if a target failed, else 0.
     """
     settings, wrong = targets.usable(
         args.textfile, args.on_fail, args.webhook, args.webhook_secret_file
@@ -124,8 +129,10 @@ def _failed(args: argparse.Namespace, screen: Terminal) -> int:
 
 
 def _schedule(args: argparse.Namespace) -> Schedule:
-    """The schedule that was asked for; what its nightly run is given is looked at now, so that a
-    mistake is found by day.
+    """The schedule of the command line.
+
+    The arguments of the nightly run are checked now, so that a mistake is found at once. Raises
+    ScheduleError or TargetError.
     """
     if args.user and args.run_as is not None:
         raise ScheduleError(
@@ -170,13 +177,13 @@ def _schedule(args: argparse.Namespace) -> Schedule:
 
 
 def _look_at(nightly: argparse.Namespace) -> None:
-    """Look at what a night is given, with the rights of whoever will run it.
+    """Check the arguments of a nightly run, with the rights of the user who will run it.
 
     Raises ScheduleError or TargetError.
     """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
-    except OSError:  # its folder is not to be entered
+    except OSError:  # the user may not enter its folder
         found = True
     if not found:
         raise ScheduleError(
@@ -198,7 +205,7 @@ def _look_at(nightly: argparse.Namespace) -> None:
 
 
 def _notification_arguments(nightly: argparse.Namespace) -> Iterator[str]:
-    """Those of its arguments that say whom to tell, and where it leaves word of whom it told."""
+    """The arguments of the failure unit: the notification targets, and --out for the run's note."""
     for name in ("out", "textfile", "on_fail", "webhook", "webhook_secret_file"):
         value = getattr(nightly, name)
         if value is not None:
@@ -206,6 +213,6 @@ def _notification_arguments(nightly: argparse.Namespace) -> Iterator[str]:
 
 
 def _program() -> tuple[str, ...]:
-    """This very rigproof, by its whole path."""
+    """The argv of this rigproof, with absolute paths."""
     script = Path(sys.executable).with_name("rigproof")
     return (str(script),) if script.is_file() else (sys.executable, "-m", "acceptance")

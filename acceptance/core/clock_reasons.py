@@ -1,5 +1,6 @@
-"""Why a GPU's clocks are below the highest: the names of NVML's clock event reasons as readings
-of a sample, each 0 or 1 (nvml.h).
+"""NVML's clock event reasons: why a GPU's clocks are below their highest.
+
+Each is a reading of a sample, 0 or 1. The names follow nvml.h.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ SW_THERMAL = "reason_sw_thermal"
 HW_THERMAL = "reason_hw_thermal"
 POWER_BRAKE = "reason_hw_power_brake"
 DISPLAY_CLOCKS = "reason_display_clocks"
-UNKNOWN = "reason_unknown"  # a bit that nvml.h did not have when this was written
+UNKNOWN = "reason_unknown"  # a bit that nvml.h did not define when this was written
 
-# Heat, or hardware that asks to be spared: what no sound machine shows. The first causes a builder
-# looks at first.
+# Overheating, or a slowdown that the hardware asks for: a sound machine shows neither. A builder
+# checks these first.
 HEAT_OR_HARDWARE = (HW_THERMAL, SW_THERMAL, POWER_BRAKE, HW_SLOWDOWN)

@@ -10,17 +10,17 @@ import msgspec
 
 Session = Literal["host-before", "load", "host-after"]
 SESSIONS: tuple[Session, ...] = ("host-before", "load", "host-after")
-# A second look at checks of the load whose figures lay outside what this machine gave on the nights
-# before: no plan holds it.
+# Repeats checks of the load session whose measurements differed from this machine's earlier nights.
+# No plan contains it.
 REPEAT_SESSION: Literal["load-again"] = "load-again"
 SessionName = Literal["host-before", "load", "load-again", "host-after"]
 
 
 class PlanError(Exception):
-    """The plan cannot be made as asked; the message is one sentence for the user.
+    """The plan cannot be made; the message is one sentence for the user.
 
-    `place` is the key of the machine file that is at fault, as a path (`("waiver", 0, "skip")`),
-    and `sentence` what is wrong with it.
+    `place` is the path of the key at fault in the machine file (`("waiver", 0, "skip")`),
+    `sentence` what is wrong with it.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class PlanError(Exception):
 
 
 class Measures(msgspec.Struct, frozen=True):
-    """What a check says that it measures: the arguments of its `measures` mark.
+    """A measurement that a check declares: the arguments of its `measures` mark.
 
     `per` is the class of components. A *fact* is due only where the machine file declares it.
-    `waivable` is false for what no waiver may excuse (miscompares).
+    `waivable` is false for measurements that no waiver may excuse (miscompares).
     """
 
     name: str
@@ -48,10 +48,10 @@ class Measures(msgspec.Struct, frozen=True):
 class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
-    It costs `seconds`, the time of the load named in `load`, and so much for each GiB of RAM and
-    each GPU that is tested. `slack` is how many seconds more its programs are given before they are
-    ended. `heats` marks a load that keeps its components in full use. `loads_gpus` says that the
-    load keeps every GPU that is due at work for all of its time, at once.
+    Its cost is `seconds`, plus the time of the load named in `load`, plus `seconds_per_gib` for
+    each GiB of RAM and `seconds_per_gpu` for each tested GPU. `slack` is the extra time in seconds
+    before its programs are ended. `heats` marks a load that keeps its components in full use.
+    `loads_gpus` marks a load that keeps every due GPU busy at once, for its whole time.
     """
 
     id: str
@@ -69,8 +69,9 @@ class CollectedCheck(msgspec.Struct, frozen=True):
 
 
 def matches_patterns(check_id: str, patterns: Sequence[str]) -> bool:
-    """Whether `--only` names this check: a pattern is an id, a subject, an id without its
-    parameter, or a shell pattern.
+    """Whether a pattern of `--only` matches this check.
+
+    A pattern is an id, a subject, an id without its parameter, or a shell pattern.
     """
     return any(
         check_id == pattern

@@ -1,10 +1,10 @@
-"""Which of two values is worse: decided by the limit, or by the unit where there is no limit."""
+"""Which of two values is worse, by their limits, or by the unit where there is no limit."""
 
 from __future__ import annotations
 
 from acceptance.core.limit import Limit, Worse
 
-LimitedValue = tuple[Limit | None, float]  # a value with what it was held against
+LimitedValue = tuple[Limit | None, float]  # a value and the limit it was compared with
 
 
 def _sense(limit: Limit) -> str:
@@ -21,12 +21,11 @@ def _outside(limit: Limit, value: float) -> float:
 
 
 def is_worse(before: LimitedValue, after: LimitedValue, unit: Worse | None) -> bool | None:
-    """Whether the second value is worse than the first; None where nothing tells.
+    """Whether the second value is worse than the first; None where that is undecided.
 
-    `unit` is what the unit alone says.
-
-    With a floor the lower is worse, with a ceiling the higher, with both the one that is further
-    outside. Limits that do not agree tell nothing.
+    With a lower bound the lower value is worse, with an upper bound the higher, with both the one
+    further outside. `unit` is the worse direction of the unit, used where neither value has a
+    limit. Limits of different directions decide nothing.
     """
     limits = [limit for limit, _ in (before, after) if limit is not None]
     senses: set[str | None] = {_sense(limit) for limit in limits} or {unit}

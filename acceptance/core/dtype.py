@@ -1,15 +1,14 @@
-"""The number formats that products of matrices are measured in: which of them a GPU has itself,
-and where its sheet says how fast.
-"""
+"""Number formats of matrix products: which a GPU supports, and their keys in its sheet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# The first compute capability whose tensor cores (float64 and float32: whose ordinary cores) have
-# the format. NVIDIA's PTX ISA, target notes of `mma`: f16 from sm_70, integers from sm_75, bf16 and
-# tf32 from sm_80, e4m3 from sm_89. Before, libraries compute in another format and convert
-# (bfloat16 on a V100 runs at a tenth of float16's rate), which says nothing of the card.
+# The first compute capability whose tensor cores (float64 and float32: whose ordinary cores)
+# support the format. Source: NVIDIA's PTX ISA, target notes of `mma`: f16 from sm_70, integers from
+# sm_75, bf16 and tf32 from sm_80, e4m3 from sm_89. On older cards libraries compute in another
+# format and convert (bfloat16 on a V100 runs at a tenth of float16's rate), which says nothing
+# about the card.
 FIRST_CAPABILITY: Mapping[str, tuple[int, int]] = {
     "f64": (0, 0),
     "f32": (0, 0),
@@ -20,8 +19,8 @@ FIRST_CAPABILITY: Mapping[str, tuple[int, int]] = {
     "i8": (7, 5),
 }
 DTYPES = tuple(FIRST_CAPABILITY)
-# The key of `[peak]` in a model sheet. A card whose tensor cores compute float64 multiplies
-# matrices with them.
+# Keys of `[peak]` in a model sheet. A card whose tensor cores compute float64 multiplies matrices
+# with them.
 PEAKS: Mapping[str, tuple[str, ...]] = {
     "f64": ("fp64_tensor", "fp64"),
     "f32": ("fp32",),
@@ -34,9 +33,9 @@ PEAKS: Mapping[str, tuple[str, ...]] = {
 
 
 def native_dtypes(compute_capability: str) -> tuple[str, ...]:
-    """The formats that a GPU of this compute capability ("8.9") has itself.
+    """The formats that a GPU of this compute capability ("8.9") supports itself.
 
-    Raises ValueError for what is no compute capability.
+    Raises ValueError where the text is not a compute capability.
     """
     major, dot, minor = compute_capability.partition(".")
     if not (major.isdecimal() and dot and minor.isdecimal()):
@@ -47,8 +46,9 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
 
 
 def gemm_names(dtype: str) -> tuple[str, str]:
-    """The measurements of a format that sheets limit: the first tenth of a
-    second from cool, and sustained.
+    """The measurements of a format that sheets limit: short and sustained.
+
+    The short one is the first tenth of a second on a cool card.
     """
     return f"gemm_{dtype}_short", f"gemm_{dtype}"
 

@@ -1,4 +1,4 @@
-"""When a run began, and how long it took, from its journal. Pure."""
+"""The start and the duration of a run, from its journal. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ def first_record(entries: Sequence[Entry]) -> Entry | None:
 
 
 def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
-    """How long the run took, by the clock of the boot in which it began: to the last that was
-    written or sampled then.
+    """How long the run took, in seconds; None without a first record.
+
+    It ends with the last entry or sample of the boot in which it began.
     """
     start = first_record(entries)
     if start is None:

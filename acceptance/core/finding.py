@@ -7,17 +7,17 @@ from typing import Literal
 import msgspec
 
 FindingKind = Literal["fail", "error", "skip", "warn", "waived"]
-# an event of this kind, `drift.step` say, is a finding about what a measurement was before
+# Findings of drift have this event kind, such as `drift.step`.
 DRIFT = "drift"
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that the reader must know, as one line; `kind` says what it does to the outcome
-    (warn and waived do nothing).
+    """One thing that the reader must know, as one line.
 
-    `note` is what was looked at, where that is too long for the line. Of an event, `event` is its
-    kind and code (`xid.79`, `oom`), by which its causes are found, `action` what it asks for, and
-    `quote` the kernel's own line.
+    `kind` decides the effect on the outcome; warn and waived have none. `note` is what was
+    observed, where that is too long for the line. For an event, `event` is its kind and code
+    (`xid.79`, `oom`), which selects its causes, `action` is what to do about it, and `quote` the
+    kernel's own line.
     """
 
     kind: FindingKind
@@ -29,6 +29,5 @@ class Finding(msgspec.Struct, frozen=True):
     quote: str | None = None
     note: str | None = None
     event: str | None = None
-    unmeasured: bool = (
-        False  # an error only because the value is missing: a better reason replaces it
-    )
+    # an error only because the value is missing: a better reason replaces it
+    unmeasured: bool = False

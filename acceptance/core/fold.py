@@ -1,9 +1,8 @@
 """The fold: plan and journal in, verdict out.
 
-A pure function; every report is a view of what it returns.
-
-It trusts no summary. A value is compared with the limit of the plan again here, whatever the
-session said of it, and what the plan names and the journal does not hold is not a pass.
+A pure function; every report is a view of its result. It trusts no summary: each value is compared
+with the plan's limit again, whatever the session said of it. A planned measurement that the journal
+does not contain is not a pass.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from acceptance.history import changes
 def fold(entries: Sequence[Entry]) -> Verdict:
     """Judge a run from its journal, in the order of the merged segments.
 
-    Raises UnreadableRun when the journal has no beginning, or two.
+    Raises UnreadableRun when the journal has no beginning, or more than one.
     """
     starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     if len(starts) != 1:
@@ -125,9 +124,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
 
 
 def _why(stopped: str | None, until_then: str | None) -> str | None:
-    """Why a check did not come to its end, as far as it is known, and what its
-    loads had proved until then.
-    """
+    """Why a check did not finish, as far as is known, and what its loads proved before."""
     return (
         "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"]))
         or None
@@ -135,8 +132,9 @@ def _why(stopped: str | None, until_then: str | None) -> str | None:
 
 
 def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
-    """Whether all that a waiver speaks of was measured and passed without it; what was not
-    measured says nothing of a waiver.
+    """Whether everything that a waiver covers was measured and passed without it.
+
+    A measurement that was not taken says nothing about a waiver.
     """
     spoken_of = [
         one for check in checks for one in check.judged if covers(waiver, check.id, one.due)
@@ -149,9 +147,7 @@ def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
 
 
 def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
-    """The verdict of a night that proves nothing: every check was skipped, and
-    the reason is the whole run's.
-    """
+    """The verdict of a run that proves nothing: all checks skipped, for one common reason."""
     checks = tuple(
         CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ())
         for check in start.plan.checks
@@ -211,7 +207,7 @@ def _check(
             )
             findings.append(Finding("error", check.id, text))
     if not ended or any(body.outcome == "error" for body in ended):
-        # One sentence instead of one for every measurement that is missing for the same cause.
+        # One finding in place of one for each measurement that is missing for the same reason.
         findings = [finding for finding in findings if not finding.unmeasured]
     if not ended:
         text = "did not finish" if began else "never ran"

@@ -1,5 +1,4 @@
-"""Foreign processes: who else used the GPUs while this run tested them, and which checks prove
-nothing because of it.
+"""Foreign processes: who else used the tested GPUs, and which checks that invalidates.
 
 Pure.
 """
@@ -16,14 +15,15 @@ from acceptance.core.record import Entry, ForeignProcess
 from acceptance.core.spans import CheckSpans
 
 _ALL = "gpus"  # every GPU of the test, as one component
-# Units of what another program on the same GPU changes: rates and times.
+# Units of rates and times, which another program on the same GPU changes.
 RATES = frozenset({"GB/s", "GFLOP/s", "TFLOP/s", "MT/s", "Mbit/s", "us", "ns", "s"})
 
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """Somebody's time on a GPU, in seconds since the boot of that number;
-    infinite where nobody saw it end.
+    """One use of a GPU by others, in seconds since boot number `boot`.
+
+    `until_s` is infinite where no end was seen.
     """
 
     who: str
@@ -34,8 +34,9 @@ class GpuUse:
 
 
 def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
-    """Every use of a GPU by others, in the order in which they were told; what was told of its
-    end goes with its beginning.
+    """Every use of a GPU by others, in journal order.
+
+    The record of its end replaces that of its beginning.
     """
     found: dict[tuple[int, str, int | None, str | None, float], GpuUse] = {}
     for entry in entries:
@@ -47,8 +48,9 @@ def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
 
 
 def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
-    """Whether a check proves nothing of a GPU that somebody else used meanwhile: it keeps the
-    GPU at work, or takes its rate or time.
+    """Whether foreign use of a GPU invalidates a check of it.
+
+    It does where the check keeps the GPU busy, or measures a rate or a time of it.
     """
     if check.session != "load":
         return False
@@ -59,7 +61,7 @@ def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
 
 
 def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> list[Finding]:
-    """An error for each use of a GPU that falls into the time of a check that it disturbs."""
+    """An error for each foreign use of a GPU that overlaps a check that it invalidates."""
     by_text: dict[str, Finding] = {}
     for name, boot, begin_s, end_s in spans.spans:
         for use in uses if name == check.id else ():
@@ -91,9 +93,7 @@ def _when(use: GpuUse, begin_s: float, end_s: float) -> str:
 
 
 def use_notes(entries: Sequence[Entry], uses: Sequence[GpuUse]) -> tuple[str, ...]:
-    """Every use of a GPU by others, with its seconds of the run: for the
-    reader, whichever check it disturbed.
-    """
+    """Every foreign use of a GPU with its seconds in the run, whichever check it disturbed."""
     began = {entry.boot: entry.boot_s for entry in reversed(entries)}
     return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in uses))
 

@@ -11,7 +11,7 @@ _VOWELS = frozenset("AEIOU")
 def with_article(name: str) -> str:
     """A name with "a" or "an" before it.
 
-    A first word in capitals and digits is spelt out, any other is read as a word.
+    A first word of capitals and digits is read letter by letter, any other as a word.
     """
     first = name.partition(" ")[0]
     sounds = _VOWEL_NAMES if first == first.upper() else _VOWELS

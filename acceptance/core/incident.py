@@ -1,4 +1,4 @@
-"""Events that the machine reported, each counted once even when two sources report it."""
+"""Events of the machine, each counted once even when two sources report it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Literal
 from acceptance.core.finding import Finding
 from acceptance.core.record import HARMFUL, Entry, Event
 
-# NVML tells an Xid within its listener's next look, and a lost GPU after some seconds of silence;
-# the kernel log is held until it is whole.
+# NVML reports an Xid at its listener's next poll, and a lost GPU after some seconds of silence. The
+# kernel log is held back until a message is complete.
 SAME_WITHIN_S = 10.0
 _FALLEN_OFF = 79
 
 
 def _incident(event: Event) -> Hashable:
-    """What happened, and to which component: an Xid 79 is the loss of the GPU, whoever says so."""
+    """What happened, and to which component.
+
+    An Xid 79 is the loss of the GPU, whichever source reports it.
+    """
     if event.kind == "gpu-lost" or (event.kind == "xid" and event.code == _FALLEN_OFF):
         return "gpu-lost", event.component
     return event.kind, event.code, event.component
@@ -26,10 +29,10 @@ def _moment(entry: Entry, event: Event) -> float:
 
 
 def without_duplicates(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries without those events of NVML's that the kernel log tells too, of the same boot
-    and within ten seconds.
+    """The entries without NVML events that the kernel log reports too.
 
-    The kernel log's stays: it holds the driver's own words, and grades by them.
+    Two events are the same when they are of one boot and at most ten seconds apart. The kernel
+    log's event stays: it has the driver's own words, and its severity follows from them.
     """
     kernel: dict[Hashable, list[float]] = {}
     for entry in entries:
@@ -46,8 +49,9 @@ def without_duplicates(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _counts(finding: Finding, event: Event) -> bool:
-    """Whether a fault is the count of those wrong results of which the load told the first:
-    `burn_bf16_miscompares` for bf16.
+    """Whether a finding counts the wrong results of which the load reported the first.
+
+    `burn_bf16_miscompares` does so for an event with the code bf16.
     """
     name = f"_{finding.measurement}"
     same = (
@@ -59,11 +63,10 @@ def _counts(finding: Finding, event: Event) -> bool:
 def event_findings(
     events: Sequence[Event], check: str, judged: Sequence[Finding] = ()
 ) -> list[Finding]:
-    """What events do to the outcome of a check (or of the run); `judged` is what its measurements
-    came to.
+    """The findings from the events of a check, or of the run.
 
-    What a load told of while it ran, and its check counts among its faults, is not told twice: the
-    count says how often.
+    `judged` are the findings of its measurements. An event of a load that its check counts as
+    miscompares is left out: the count says how often it happened.
     """
     found = []
     for event in events:

@@ -17,17 +17,16 @@ from acceptance.core.waiver import Waiver
 from acceptance.history import drift
 from acceptance.history.drift import DriftJudgement
 
-NOTE_INLINE = 100  # a note of more characters would hide what was measured and its limit
+NOTE_INLINE = 100  # a longer note would hide the value and its limit
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """A due measurement after judgement.
 
-    `value` is the worst of what was measured, None when nothing finite was.
-
-    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was
-    measured. `again` is the worst of a second look, where one was taken, and `drift` what the value
-    is beside those of the nights before, where the plan holds any.
+    `value` is the worst measured value, None when none was finite. `waived` means that a waiver was
+    needed; `skipped`, that it was needed because nothing was measured. `again` is the worst value
+    of the repeat, where there was one. `drift` compares the value with the earlier nights, where
+    the plan holds any.
     """
 
     due: Due
@@ -63,11 +62,10 @@ def judge_due(
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
 ) -> Judgement:
-    """Judge one due measurement of a check by all that the check measured and skipped, at a second
-    look (`repeated`) too.
+    """Judge one due measurement from everything that the check measured and skipped.
 
-    Limit and ceiling hold for every value. What the measurement was on the nights before is held
-    against the worst of the first look, and of the second.
+    `again` are the values of the repeat. Limit and ceiling apply to every value. The earlier nights
+    are compared with the worst value of the first measurement, and with the worst of the repeat.
     """
     values = [
         body
@@ -126,9 +124,7 @@ def judge_due(
 def _finite(
     due: Due, check: str, values: Sequence[Measured], findings: list[Finding]
 ) -> list[Measured]:
-    """Those that are finite numbers in the unit that is due; of every other one
-    a finding is added.
-    """
+    """The values that are finite and in the due unit; adds a finding for each other one."""
     finite: list[Measured] = []
     for body in values:
         if body.unit != due.unit:
@@ -153,8 +149,9 @@ def _finite(
 
 
 def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
-    """The value furthest out of its limit, or nearest to leaving it; without a limit the worse
-    one, or else the lowest.
+    """The value furthest outside its limit, or nearest to leaving it.
+
+    Without a limit it is the worse value by `due.worse`, or else the lowest.
     """
 
     def trouble(body: Measured) -> float:
@@ -169,7 +166,7 @@ def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
 
 
 def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
-    """An error where a value is more than is possible; no waiver excuses it."""
+    """An error where a value is above what is possible; no waiver excuses it."""
     if due.ceiling is None or due.ceiling.grade(value) != "fail":
         return None
     assert due.ceiling.high is not None
@@ -183,7 +180,7 @@ def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
 
 
 def _with_unit(value: float, limit: Limit) -> str:
-    """A value with its unit, in full where it would look within the limit when rounded."""
+    """A value with its unit; in full where rounding would move it within the limit."""
     shown = quantity(value, limit.unit)
     return (
         shown
@@ -231,8 +228,9 @@ def _against_limit(
 
 
 def covers(waiver: Waiver, check: str, due: Due) -> bool:
-    """Whether a waiver speaks of this measurement, or of a skip of this check,
-    on this component.
+    """Whether a waiver covers this measurement on this component.
+
+    A waiver of a skip covers every measurement of the checks that it names.
     """
     pattern = waiver.component
     if (

@@ -9,19 +9,19 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`code` as in HTML's `lang` (`en`, `zh-CN`); `words` has the sentence of this language by the
-    English one.
+    """A language of the reports.
 
-    What is measured, named or quoted (measurements, components, the kernel's lines, commands) is
-    the same in every language.
+    `code` is as in HTML's `lang` (`en`, `zh-CN`); `words` maps English sentences to this language.
+    Measurements, components, the kernel's lines and commands are the same in every language.
     """
 
     code: str
     words: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __call__(self, text: str, /, **values: object) -> str:
-        """The sentence in this language, or as it stands where there is none; `{name}` in it is
-        the value of that name.
+        """The sentence in this language, or in English where it has no translation.
+
+        `{name}` in it is replaced by the value of that name.
         """
         words = self.words.get(text, text)
         return words.format(**values) if values else words

@@ -1,4 +1,4 @@
-"""Limits and their units: numbers, and the bounds they are compared with. Standard library only."""
+"""Units, limits and measurements. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 Worse = Literal["lower", "higher"]
 
-# A closed set: a unit that is not here is a slip of the pen, not a new unit.
+# A closed set: a unit that is not here is a typing error, not a new unit.
 UNITS = frozenset(
     {
         "GB/s",
@@ -37,8 +37,9 @@ Grade = Literal["pass", "warn", "fail"]
 
 
 def number(value: float) -> str:
-    """A value as people read it: at least four significant digits, no trailing
-    zeros, whole numbers whole.
+    """A value as people read it.
+
+    At least four significant digits, no trailing zeros, whole numbers without a decimal point.
     """
     if not math.isfinite(value):
         return str(value)
@@ -48,7 +49,7 @@ def number(value: float) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with its unit; counts and ratios are bare numbers, as people write them."""
+    """A value with its unit; counts and ratios have none."""
     return number(value) if unit in ("count", "ratio") else f"{number(value)} {unit}"
 
 
@@ -56,9 +57,9 @@ def quantity(value: float, unit: str) -> str:
 class Limit:
     """Bounds for one measurement, with the sentence that says where they come from.
 
-    `low` and `high` decide; `warn_low` and `warn_high` only remark. Comparison is exact and both
-    bounds are allowed values. Raises ValueError when nothing is bounded, a bound is not finite,
-    bounds are out of order, the unit is not one of UNITS, or the basis is empty.
+    `low` and `high` decide; `warn_low` and `warn_high` only warn. Comparison is exact and a bound
+    itself is an allowed value. Raises ValueError when neither `low` nor `high` is given, a bound is
+    not finite, bounds are out of order, the unit is not one of UNITS, or the basis is empty.
     """
 
     unit: str
@@ -118,7 +119,7 @@ class Limit:
 class Measurement:
     """One value of one component.
 
-    `serial` is the component's own identity (UUID, serial number), where it has one.
+    `serial` identifies the component itself (UUID, serial number), where it has such an identity.
     """
 
     name: str

@@ -14,9 +14,7 @@ _BOLD = re.compile(r"^(\s*)\*\*(.*)\*\*$")
 
 
 def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
-    """The line as it may stand in a message: one line, control characters escaped, at most
-    `limit` characters of it.
-    """
+    """A line for use in a message: at most `limit` characters, control characters escaped."""
     shown = line.strip()
     cut = shown[:limit]
     safe = "".join(
@@ -27,8 +25,9 @@ def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
 
 
 def quote_value(value: object) -> str:
-    """A value of a JSON text, for a message; what is nested is named only, for it may be too
-    deep to be written out.
+    """A JSON value for use in a message.
+
+    Objects and lists are only named: they may be too deep to write out.
     """
     return (
         "an object"
@@ -40,10 +39,10 @@ def quote_value(value: object) -> str:
 
 
 class UnreadableOutput(Exception):
-    """The text is not this tool's output, or a needed line of it has a form nobody has described.
+    """The text is not this tool's output, or a required line has an unknown form.
 
-    `str()` is one sentence that quotes the line. A text that *was* read and proves nothing is not
-    this: it is a ToolOutput whose outcome is `error`.
+    `str()` is one sentence that quotes the line. Output that was parsed but proves nothing is
+    different: a ToolOutput whose outcome is `error`.
     """
 
     def __init__(self, tool: str, line: str, why: str) -> None:
@@ -56,7 +55,7 @@ class UnreadableOutput(Exception):
 def number(tool: str, line: str, digits: str) -> float:
     """`digits` as a finite number.
 
-    Raises UnreadableOutput: thousands of digits are no measurement.
+    Raises UnreadableOutput otherwise; thousands of digits are no measurement.
     """
     try:
         value = float(digits)
@@ -68,13 +67,13 @@ def number(tool: str, line: str, digits: str) -> float:
 
 
 def lines(text: str) -> tuple[str, ...]:
-    r"""The lines of a text, freed of what terminals, mails and forums do to it.
+    r"""The lines of a text, without what terminals, mails and forums add.
 
-    `\r\n`, `\r` and `\n` end a line (progress is drawn with `\r`; str.splitlines would also split
-    at form feeds and at U+2028, which stand inside a line). ANSI sequences, a byte order mark and
-    trailing blanks go. Three habits of pasted text go too, because the recordings that people send
-    come out of mails, issues and forums: a `> ` before *every* line, an indentation common to
-    *every* line, and `**` around a line. A mark on some lines only stays: it is the text's own.
+    `\r\n`, `\r` and `\n` end a line (progress is drawn with `\r`). str.splitlines would also split
+    at form feeds and at U+2028, which occur inside lines. ANSI sequences, a byte order mark and
+    trailing blanks are removed. So are three habits of pasted text, because people send recordings
+    from mails, issues and forums: `> ` before *every* line, an indentation common to *every* line,
+    and `**` around a line. A mark on only some lines stays: it belongs to the text.
     """
     return _tidied(_LINE_END.split(text.removeprefix("\ufeff")))
 
@@ -93,5 +92,5 @@ def _tidied(raw: Sequence[str]) -> tuple[str, ...]:
 
 
 def first_line(text: str) -> str:
-    """The first line with something on it, for a message; empty when there is none."""
+    """The first line that is not blank, for a message; empty when there is none."""
     return next((line for line in lines(text) if line.strip()), "")

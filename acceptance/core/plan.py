@@ -1,6 +1,4 @@
-"""What is due in a run, as types: checks, their measurements, and the components each belongs
-to, with their limits.
-"""
+"""The plan of a run, as types: checks, due measurements, components, limits."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ Scope = Literal["full", "partial"]
 class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
-    Without a limit, `unlimited` says why none can be, and `worse` which side is the worse one,
-    where rules or the unit tell. `past` is what it was on the nights before, where anything is
-    remembered. `ceiling` is the most that is possible, where that is known.
+    Without a limit, `unlimited` says why there can be none, and `worse` is the worse direction,
+    where rules or the unit define one. `past` is its reference from earlier nights, where there is
+    one. `ceiling` is the most that is physically possible, where that is known.
     """
 
     measurement: str
@@ -39,11 +37,10 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
-    """One check of the plan with everything due from it; `seconds` is its expected cost, `slack_s`
-    what its programs may take beyond.
+    """One check of the plan, with everything that is due from it.
 
-    `gpu_load_s` is for how many seconds its load keeps every GPU that is due at work, at once; 0
-    where it does not.
+    `seconds` is its expected cost, `slack_s` the extra time that its programs may take.
+    `gpu_load_s` is how many seconds its load keeps every due GPU busy at once; 0 where it does not.
     """
 
     id: str
@@ -57,11 +54,11 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All that is due.
+    """Everything that is due in a run.
 
     `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills.
-    `gaps` name what no check of this plan covers though the machine has it: they keep the run from
-    passing. `birth` is the machine as it was when it was accepted, where it was.
+    `gaps` name what the machine has and no check of this plan covers: they keep the run from
+    passing. `birth` holds the facts of the baseline, where the machine has one.
     """
 
     profile: str
@@ -79,7 +76,7 @@ class Plan(msgspec.Struct, frozen=True):
     birth: MachineFacts | None = None
 
     def eta_s(self) -> float:
-        """Expected seconds, all checks in sequence."""
+        """Expected duration in seconds, all checks in sequence."""
         return sum(check.seconds for check in self.checks)
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
@@ -87,8 +84,9 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(check for check in self.checks if check.session == session)
 
     def forgetful(self) -> Plan:
-        """The plan without what was before: a session measures, and holds its
-        values against limits alone.
+        """The plan without baseline and earlier nights.
+
+        A session only measures, and compares its values with limits alone.
         """
         return replace(
             self,

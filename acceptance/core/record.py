@@ -1,4 +1,4 @@
-"""The records of a journal: what a run wrote down, in the order in which it happened."""
+"""The records of a journal: what happened in a run, in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Record(msgspec.Struct, frozen=True, tag_field="record"):
 
 
 class RunStarted(_Record, frozen=True, tag="run-started"):
-    """First record of a run: the plan and all that says where it came from."""
+    """The first record of a run: the plan and its provenance."""
 
     run_id: str
     plan: Plan
@@ -29,10 +29,10 @@ class RunStarted(_Record, frozen=True, tag="run-started"):
 
 
 class Observed(_Record, frozen=True, tag="observed"):
-    """The machine as it showed itself before the run: an inventory, as plain data.
+    """The inventory before the run, as plain data.
 
-    `matrix` is how GPUs and network cards reach each other, in rows of cells of which the first is
-    the head.
+    `matrix` says how GPUs and network cards reach each other, as rows of cells; the first row is
+    the header.
     """
 
     inventory: dict[str, Any]
@@ -40,8 +40,10 @@ class Observed(_Record, frozen=True, tag="observed"):
 
 
 class SessionStarted(_Record, frozen=True, tag="session-started"):
-    """A session has begun; `digest` is of the package it runs, `collection`
-    lists the checks it found.
+    """A session has begun.
+
+    `digest` is the digest of the package that it runs, `collection` the ids of the checks that it
+    found.
     """
 
     session: SessionName
@@ -50,11 +52,10 @@ class SessionStarted(_Record, frozen=True, tag="session-started"):
 
 
 class SessionEnded(_Record, frozen=True, tag="session-ended"):
-    """The supervisor's word on how a session ended.
+    """A session has ended, as the supervisor saw it.
 
-    `complete` is false when it died, hung, or refused to start.
-
-    `container` is the engine's id of the container that it was in; None for one in place.
+    `complete` is false when it died, hung, or refused to start. `container` is the engine's id of
+    its container; None for a session in place.
     """
 
     session: SessionName
@@ -73,8 +74,7 @@ class CheckStarted(_Record, frozen=True, tag="check-started"):
 class Measured(_Record, frozen=True, tag="measured"):
     """One measured value.
 
-    `value` is absent when the program gave something that is no finite number, which `note` then
-    quotes.
+    `value` is absent when the program gave no finite number; `note` then quotes what it gave.
     """
 
     check: str
@@ -87,7 +87,7 @@ class Measured(_Record, frozen=True, tag="measured"):
 
 
 class Table(_Record, frozen=True, tag="table"):
-    """Figures that belong together, of one component; they decide nothing.
+    """Values of one component that belong together; they decide nothing.
 
     Every row has a cell for each of the `columns`.
     """
@@ -100,8 +100,9 @@ class Table(_Record, frozen=True, tag="table"):
 
 
 class Skipped(_Record, frozen=True, tag="skipped"):
-    """A measurement of one component, or a whole check, that could not be taken
-    here, and the cure.
+    """A measurement of one component, or a whole check, that was not possible here.
+
+    `reason` includes the cure.
     """
 
     check: str
@@ -111,7 +112,7 @@ class Skipped(_Record, frozen=True, tag="skipped"):
 
 
 class CheckEnded(_Record, frozen=True, tag="check-ended"):
-    """A check has ended, with the session's own word on it."""
+    """A check has ended, with the session's own outcome."""
 
     check: str
     outcome: Outcome
@@ -120,9 +121,7 @@ class CheckEnded(_Record, frozen=True, tag="check-ended"):
 
 
 class ToolRan(_Record, frozen=True, tag="tool-ran"):
-    """A program was run for a check: its command, how it ended, and the log
-    that holds what it printed.
-    """
+    """A program was run for a check: its command, exit code and log file."""
 
     check: str
     argv: tuple[str, ...]
@@ -132,12 +131,11 @@ class ToolRan(_Record, frozen=True, tag="tool-ran"):
 
 
 class Event(_Record, frozen=True, tag="event"):
-    """Something that the machine reported by itself; `boot_s` is when, in seconds since boot,
-    `source` who told: "kernel-log", "nvml" or
-    "load".
+    """A message of the kernel, the driver or a load about the hardware.
 
-    `hardware` says whether an error of this kind proves a fault of the machine, or leaves it
-    unjudged (out of memory, a kernel bug).
+    `boot_s` is its time in seconds since boot, `source` is "kernel-log", "nvml" or "load".
+    `hardware` says whether an error of this kind proves a hardware fault; otherwise it leaves the
+    hardware unjudged (out of memory, a kernel bug).
     """
 
     kind: str
@@ -153,12 +151,12 @@ class Event(_Record, frozen=True, tag="event"):
 
 
 class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
-    """Somebody else's process on a GPU that is tested: told when it is seen, and once more, with
-    `until_s`, when it has gone.
+    """A foreign process on a GPU under test.
 
-    `component` is the GPU's name; `since_s` and `until_s` are seconds since boot, `memory_bytes` is
-    of the GPU's memory. `pid`, `command` and `memory_bytes` are None where nobody tells them;
-    without pid and command it is memory that no listed process holds.
+    Recorded when it is first seen, and again with `until_s` when it is gone. `component` is the
+    GPU's name; `since_s` and `until_s` are seconds since boot, `memory_bytes` is GPU memory. `pid`,
+    `command` and `memory_bytes` are None where they are not known. Without `pid` and `command` it
+    is GPU memory that no listed process holds.
     """
 
     component: str
@@ -170,7 +168,7 @@ class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
 
     @property
     def who(self) -> str:
-        """As people are told of it."""
+        """The process in words, for messages."""
         size = f"{self.memory_bytes / GIB:.1f} GiB" if self.memory_bytes is not None else None
         if self.pid is None:
             return self.command or f"{size or 'a part'} of its memory that no listed process holds"
@@ -178,11 +176,10 @@ class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
 
 
 class Sample(_Record, frozen=True, tag="sample"):
-    """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many
-    seconds with minimum and maximum.
+    """Readings by name at one moment, or, with `span_s`, their means over that many seconds.
 
-    A reading that has a mean and no extremes was the same all the time. `component` is the GPU that
-    they are of; None for the machine's own sensors.
+    `low` and `high` are the minimum and maximum in that span; a reading without them was constant.
+    `component` is the GPU; None for the machine's own sensors.
     """
 
     values: dict[str, float]
@@ -193,10 +190,10 @@ class Sample(_Record, frozen=True, tag="sample"):
 
 
 class Note(_Record, frozen=True, tag="note"):
-    """Something worth telling the reader of the report that decides nothing; `trouble` marks what
-    keeps the run from passing.
+    """Something worth reporting that decides nothing.
 
-    `progress` marks what a load had proved until then: the next of its kind takes its place.
+    `trouble` marks a note that keeps the run from passing. `progress` marks what a load has proved
+    so far; the next such note replaces it.
     """
 
     text: str
@@ -205,9 +202,10 @@ class Note(_Record, frozen=True, tag="note"):
 
 
 class Postponed(_Record, frozen=True, tag="postponed"):
-    """Nothing was run, or no more, because the machine is in use: by whom, and how many nights in a
-    row that makes,
-    of `most` that may be.
+    """Nothing was run, or the run was stopped, because the machine is in use.
+
+    `reasons` say by whom, `in_a_row` how many consecutive nights that makes, `most` how many of
+    them are a failure.
     """
 
     reasons: tuple[str, ...]
@@ -216,8 +214,9 @@ class Postponed(_Record, frozen=True, tag="postponed"):
 
 
 class RunEnded(_Record, frozen=True, tag="run-ended"):
-    """The supervisor came to the end of the run; `complete` is false when it stopped before the
-    plan was done, and `detail` says why.
+    """The supervisor has ended the run.
+
+    `complete` is false when it stopped before the plan was done; `detail` says why.
     """
 
     complete: bool
@@ -255,9 +254,7 @@ Body = (
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One line of a journal: a record with its place (segment and sequence
-    number), and its time by two clocks.
-    """
+    """One line of a journal: a record with its segment, sequence number, and two times."""
 
     seq: int
     boot_s: float

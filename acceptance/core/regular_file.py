@@ -1,10 +1,10 @@
-"""Files whose path came from a user or a former run: only regular ones of bounded size are opened,
-and opening never waits.
+"""Open only regular files of bounded size, without ever waiting.
 
-A named pipe would hang whoever opens it, a device may do anything when it is opened (a watchdog
-restarts the machine), and a file without end fills the memory. What stands at the path is looked at
-first, and what was opened is looked at again. Symbolic links are followed. `O_NONBLOCK` stays set:
-files of /proc that wait for news (`/proc/kmsg`) then fail instead.
+For files whose path comes from a user or an earlier run. A named pipe would block whoever opens it,
+opening a device may do anything (a watchdog restarts the machine), and an endless file fills the
+memory. The path is checked before it is opened, and the open file again. Symbolic links are
+followed. `O_NONBLOCK` stays set: files of /proc that wait for news (`/proc/kmsg`) then fail
+instead.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from pathlib import Path
 from typing import IO
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-# The largest file of each kind, in bytes, each far above what was ever seen.
+# Size limits in bytes by kind of file, each far above any size seen.
 MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
-SMALL_RECORD = (
-    16 * MIB
-)  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
-# records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off
-# far below
+# verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
+SMALL_RECORD = 16 * MIB
 SEGMENT_BYTES = GIB
 TELEMETRY_BYTES = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
 LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
 RECORDING = 256 * MIB  # what a tool printed, or a kernel log
-LOG_BYTES = 64 * MIB  # what a program of ours printed last
+LOG_BYTES = 64 * MIB  # the last output of one of our programs
 
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -41,8 +38,9 @@ _KINDS = (
 
 
 class NotRegular(OSError):
-    """What stands at a path is no regular file, or a larger one than is read; `strerror` says
-    which, as part of a sentence.
+    """The path is not a regular file, or the file is too large.
+
+    `strerror` says which, as part of a sentence.
     """
 
 
@@ -90,9 +88,9 @@ def open_read(path: Path, most: int) -> IO[bytes]:
 
 
 def read(path: Path, most: int) -> bytes:
-    """All that a regular file holds.
+    """The whole content of a regular file.
 
-    Raises NotRegular where it is none or holds more than `most` bytes, and OSError as `open` does.
+    Raises NotRegular where it is none or has more than `most` bytes, and OSError as `open` does.
     """
     file = _descriptor(path, most)
     try:
@@ -101,15 +99,15 @@ def read(path: Path, most: int) -> bytes:
             content += piece
     finally:
         os.close(file)
-    if len(content) > most:  # it grew, or its size is not known beforehand
+    if len(content) > most:  # it grew, or its size was not known beforehand
         raise _too_large(path, "more", most)
     return bytes(content)
 
 
 def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines of an open file with their ends; the last may have none.
+    """The lines of an open file with their line ends; the last may have none.
 
-    Raises NotRegular for one of more than LINE bytes.
+    Raises NotRegular for a line of more than LINE bytes.
     """
     while line := file.readline(LINE + 1):
         if len(line) > LINE:
@@ -118,21 +116,17 @@ def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def require(path: Path) -> None:
-    """Raise NotRegular where something else than a regular file, of whatever size, stands at a
-    path.
-
-    Nothing need stand there.
-    """
+    """Raise NotRegular where the path exists and is not a regular file, whatever its size."""
     with contextlib.suppress(FileNotFoundError):
         found = path.stat()
         _check(path, found, found.st_size)
 
 
 def create(path: Path) -> IO[bytes]:
-    """A regular file open for writing, without a buffer and empty.
+    """A regular file, empty, open for unbuffered writing.
 
-    Raises NotRegular where something else stands there: a named pipe would keep its writer waiting
-    for a reader.
+    Raises NotRegular where the path is something else: a named pipe would block its writer until a
+    reader comes.
     """
     require(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -143,7 +137,7 @@ def create(path: Path) -> IO[bytes]:
 def write(path: Path, content: bytes) -> None:
     """Write a file that only our own programs read.
 
-    Raises OSError as `create` does, and where the disk does not take all of it.
+    Raises OSError as `create` does, and where the disk does not take all of the content.
     """
     with create(path) as file:
         if file.write(content) != len(content):

@@ -1,5 +1,4 @@
-"""Repeats: which checks are measured a second time, which entries belong to the repeat, and its
-errors."""
+"""Repeats: which checks need one, which journal entries belong to it, and its errors."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ SEGMENT = f"journal-{REPEAT_SESSION}.jsonl"
 
 
 def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """The entries of the run itself, and those that the checks of its second look wrote."""
+    """The entries of the run itself, and those of its repeats."""
     first: list[Entry] = []
     second: list[Entry] = []
     for entry in entries:
@@ -23,10 +22,9 @@ def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 
 def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> bool:
-    """Whether a check is to be taken once more: something lay outside what it was before, and
-    nothing else is wrong with it.
+    """Whether a check needs a repeat: a value outside its past, and nothing else wrong.
 
-    A check that failed by a limit, or did not come to its end, is never run again.
+    A check that failed by a limit, or did not finish, is never run again.
     """
     outside = any(one.drift is not None and one.drift.look_again for one in judged)
     own = f"{DRIFT}."
@@ -40,8 +38,9 @@ def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> b
 def repeat_findings(
     check: str, second: Sequence[Entry], known: Sequence[Finding]
 ) -> Iterator[Finding]:
-    """What was wrong with the second look at one check beside its values;
-    `known` is what these came to.
+    """What went wrong in the repeat of one check, apart from its values.
+
+    `known` are the findings from those values.
     """
     own = [entry.body for entry in second if getattr(entry.body, "check", None) == check]
     began = [body for body in own if isinstance(body, CheckStarted)]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 
 def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Each value by the median of the other GPUs of its model, `siblings` being the GPUs by model.
+    """Each value divided by the median of its siblings; `siblings` are the GPUs by model.
 
-    Absent for a GPU that has no value, no sibling with one, or siblings whose median is not above
+    A GPU is absent where it has no value, no sibling has one, or the siblings' median is not above
     0.
     """
     found = {}
@@ -24,8 +24,9 @@ def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -
 def spreads(
     values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[float, float]]:
-    """Each value less the median of the other GPUs of its model, and that median; absent where
-    it or all others have none.
+    """Each value minus the median of its siblings, and that median.
+
+    A GPU is absent where it has no value or no sibling has one.
     """
     found = {}
     for names in siblings.values():

@@ -1,4 +1,4 @@
-"""When each check ran, and which notes fall into it."""
+"""When each check ran, and which notes fall into that time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note
 
 
 class CheckSpans:
-    """When each check ran, by the boot-time clock: (boot, start, end)."""
+    """When each check ran, by the boot-time clock: (check, boot, start, end).
+
+    The end is infinite for a check that did not end.
+    """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._open: dict[str, tuple[int, float]] = {}
@@ -32,9 +35,7 @@ class CheckSpans:
 
 
 def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, str]:
-    """What the loads of each check had proved when they last told of it, by the
-    check that was running.
-    """
+    """The last progress note of each check's loads, by the check that was running."""
     return {
         spans.at(entry.boot, entry.boot_s): entry.body.text
         for entry in entries
@@ -43,9 +44,7 @@ def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | Non
 
 
 def run_notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
-    """What is worth telling and decides nothing; of what the loads of a check
-    proved the last word alone.
-    """
+    """The notes that decide nothing; of a check's progress notes only the last."""
     last = load_progress(entries, spans)
     found = []
     for entry in reversed(entries):

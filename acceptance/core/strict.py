@@ -1,4 +1,4 @@
-"""Tables of our own TOML files in which every key must be known."""
+"""Base of the tables of our own TOML files: every key must be known."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """One planned check with all that is known of it.
+    """One planned check and its results.
 
     A waived skip counts as a pass of the run but stays a skip here.
     """
@@ -56,13 +56,12 @@ class Verdict(msgspec.Struct, frozen=True):
     stale_waivers: tuple[str, ...]
     notes: tuple[str, ...]
     provenance: dict[str, str]
-    postponed: Postponed | None = (
-        None  # nothing was run, or it was given up, because the machine is in use
-    )
-    changed: tuple[str, ...] = ()  # what is not as the baseline has it, and decides nothing
+    # nothing was run, or the run was given up, because the machine is in use
+    postponed: Postponed | None = None
+    changed: tuple[str, ...] = ()  # differences from the baseline that decide nothing
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
-        """Every finding of these kinds, the run's own first, then check by check."""
+        """Every finding of these kinds: the run's own first, then check by check."""
         own = (finding for finding in self.findings if finding.kind in kinds)
         return (
             *own,
@@ -75,12 +74,13 @@ class Verdict(msgspec.Struct, frozen=True):
         )
 
     def count(self, outcome: Outcome) -> int:
-        """How many checks came to this outcome."""
+        """How many checks have this outcome."""
         return sum(check.outcome == outcome for check in self.checks)
 
     def waived_whole(self) -> tuple[str, ...]:
-        """Subjects in which waivers were needed for everything: for each value with a limit, and
-        for each that was not measured.
+        """Subjects in which everything needed a waiver.
+
+        That is each value with a limit, and each measurement that was not taken.
         """
         subjects: dict[str, list[bool]] = {}
         for check in self.checks:

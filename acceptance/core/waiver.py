@@ -6,11 +6,10 @@ from acceptance.core.strict import Strict, Text
 
 
 class Waiver(Strict, frozen=True):
-    """`[[waiver]]`: a known shortfall, bounded: a measurement and the worst value accepted, or the
-    name of a check that may be skipped.
+    """`[[waiver]]`: a known shortfall with its bound.
 
-    `component` may be a shell pattern (`disk:*`). `worst` is in the unit of the measurement's
-    limit.
+    It names a measurement and the worst value accepted, or a check that may be skipped. `component`
+    may be a shell pattern (`disk:*`). `worst` is in the unit of the measurement's limit.
     """
 
     reason: Text

@@ -1,4 +1,4 @@
-"""Findings about a run as a whole: missing sessions, stray checks, a missing end."""
+"""Findings about a run as a whole: missing sessions, unplanned checks, a missing end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from acceptance.core.record import (
 
 
 def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]:
-    """An error for each; `stopped` says that somebody or a gate ended the run
-    before its plan was done.
+    """An error for each problem of the run as a whole.
+
+    `stopped` says that a user or a gate ended the run before its plan was done.
     """
     texts = list(plan.gaps)
     if not any(check.due for check in plan.checks):
@@ -45,8 +46,9 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
 def _session_troubles(
     plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool
 ) -> Iterator[str]:
-    """What is wrong with one session: it is due once where the plan has checks for it, else not
-    at all; a second look may be there.
+    """What is wrong with one session.
+
+    It is due once where the plan has checks for it, and otherwise not at all; a repeat may occur.
     """
     share = {check.id for check in plan.checks if check.session == session}
     begun = [
@@ -69,8 +71,9 @@ def _session_troubles(
 
 
 def postponement(bodies: Sequence[Body]) -> Postponed | None:
-    """Why the run was put off or given up because somebody else was using the machine; None
-    where the journal does not say that once.
+    """Why the run was postponed or given up: the machine was in use.
+
+    None where the journal has no such record, or several.
     """
     postponements = [body for body in bodies if isinstance(body, Postponed)]
     return postponements[0] if len(postponements) == 1 else None
@@ -84,10 +87,10 @@ def has_run(bodies: Sequence[Body]) -> bool:
 
 
 def was_abandoned(bodies: Sequence[Body]) -> bool:
-    """Whether a run was given up in its middle: a process of somebody else's was seen on a GPU, it
-    was postponed, and then it ended.
+    """Whether a run was given up midway because of a foreign process.
 
-    Anything else that ran although it was put off is judged as it is.
+    The journal then has a foreign process on a GPU, the postponement, and the end. A run that is
+    postponed in any other way, and yet ran something, is judged as it is.
     """
     kinds = [
         type(body) for body in bodies if isinstance(body, ForeignProcess | Postponed | RunEnded)
@@ -99,9 +102,9 @@ def was_abandoned(bodies: Sequence[Body]) -> bool:
 
 
 def postponement_finding(night: Postponed, after_s: float | None = None) -> Finding:
-    """What a night says on which nothing was run, or which was given up after so many seconds: a
-    skip, and a failure where that has gone
-    on for too long.
+    """The finding of a postponed run, or of one given up after `after_s` seconds.
+
+    It is a skip, and a failure after too many in a row.
     """
     reasons = "; ".join(night.reasons) or "without a reason"
     if night.in_a_row < night.most:

@@ -1,1 +1,1 @@
-"""What wrong results and telemetry look like, and what they point to. Pure."""
+"""Patterns of wrong results and telemetry, and what they point to. Pure."""

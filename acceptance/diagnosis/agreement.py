@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-ProductKey = tuple[str, str]  # what was made: format and shape
-Digests = tuple[str, str]  # of what went in, and of what came out
+ProductKey = tuple[str, str]  # format and shape
+Digests = tuple[str, str]  # of the inputs, and of the result
 
 
 @dataclass(frozen=True, slots=True)
 class ProductDigests:
-    """What one GPU made: digests by product, and the library that it made them with.
+    """The products of one GPU: their digests, and the library that made them.
 
     Another library may add in another order.
     """
@@ -23,10 +23,10 @@ class ProductDigests:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """`differing` are, of each GPU that could be compared, the products in which it differs, with
-    what it has and what most have.
+    """Which GPUs differ from their siblings.
 
-    `troubles` say why GPUs of one model could not be compared.
+    `differing` gives for each GPU that could be compared the products in which it differs, with its
+    own digest and that of the majority. `troubles` say why GPUs of one model could not be compared.
     """
 
     differing: Mapping[str, Mapping[ProductKey, str]] = field(default_factory=dict)
@@ -36,12 +36,11 @@ class Agreement:
 def compare(
     digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]
 ) -> Agreement:
-    """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings`
-    are the GPUs by model.
+    """Compare each GPU's products with those of all GPUs of its model.
 
-    A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone
-    that differ), nobody is cleared: all that have one of those that lead differ. A GPU without a
-    sibling that made something is absent.
+    `siblings` are the GPUs by model. A row is right where more GPUs have it than any other. On a
+    tie (two GPUs alone that differ) no GPU is cleared: all GPUs with a leading row differ. A GPU is
+    absent where no sibling has products.
     """
     differing: dict[str, dict[ProductKey, str]] = {}
     troubles: list[str] = []
@@ -82,7 +81,7 @@ def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
 
 
 def _outliers(key: ProductKey, group: Mapping[str, ProductDigests]) -> dict[str, str]:
-    """The GPUs whose row is not the one that most have, and what differs."""
+    """The GPUs that do not have the majority's row, and what differs."""
     votes = Counter(one.rows[key] for one in group.values())
     if len(votes) == 1:
         return {}

@@ -1,7 +1,7 @@
 """Diagnose wrong results: their kind, the evidence in numbers, and the usual cause. Pure.
 
-Every kind is told from the others by places, bits, repetition and heat; what fits none is "many",
-and what was told by halves "unknown".
+Places, bits, repetition and heat tell the kinds apart. Results that fit no kind are "many",
+incompletely reported ones "unknown".
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ _MEANS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What wrong results look like: `kind` in a word or two, `sentence` with the evidence and
-    what it usually means, on one line.
+    """The diagnosis of wrong results.
+
+    `kind` is a word or two, `sentence` the evidence and its usual meaning, on one line.
     """
 
     kind: str
@@ -95,11 +96,12 @@ def diagnose(
     heat: Sequence[GpuHeat | None],
     right: Sequence[GpuHeat] = (),
 ) -> Diagnosis:
-    """What the wrong results of one GPU and one format (or of its copies, or its memory) look like.
+    """Diagnose the wrong results of one GPU and one format (or of its copies, or its memory).
 
-    `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in
-    their order. `right` is its heat at moments when products were right (`right_moments`): without
-    it nothing is laid to heat. Never raises: what a fact does not tell is named.
+    `facts` are the wrong results as a load reported them, `heat` is the GPU's heat when each was
+    made, in the same order. `right` is its heat at moments when products were right
+    (`right_moments`); without it heat is never given as the cause. Never raises: a missing key of a
+    fact is named in the diagnosis.
     """
     if not facts:
         return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
@@ -117,8 +119,9 @@ def diagnose(
 
 
 def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
-    """Moments, in seconds since boot, at which products of these facts' format were right,
-    spread evenly; none where unknown.
+    """Moments, in seconds since boot, at which products of these facts' format were right.
+
+    Spread evenly; none where they are unknown.
     """
     rings = []
     for fact in facts:
@@ -134,7 +137,7 @@ def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
 def _signature(
     known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]
 ) -> Signature:
-    """The looks of the facts that say most: what makes others follow goes first."""
+    """The signature of the most telling facts: causes go before their consequences."""
     wrong = [one for one, _ in known]
     inputs = [one for one in wrong if isinstance(one, ChangedInputs)]
     references = [one for one in wrong if isinstance(one, WrongReference)]
@@ -212,8 +215,9 @@ def _copies(wrong: Sequence[WrongCopy]) -> Signature:
 
 
 def _others(wrong: Sequence[Miscompare], of: type) -> str:
-    """What else was wrong beside what the diagnosis is of; inputs that changed
-    are never beside anything.
+    """The other kinds of wrong results beside those of the diagnosis, in words.
+
+    Changed inputs are never among them.
     """
     words = {
         WrongProduct: "products",

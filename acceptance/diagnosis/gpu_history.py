@@ -1,8 +1,8 @@
-"""The telemetry of one GPU over a run, reduced to the figures that are judged. Pure.
+"""The telemetry of one GPU over a run, reduced to the values that are judged. Pure.
 
-In the first hour every sample is kept; after it a sample stands for some seconds (`span_s`) with
-mean, minimum and maximum. Each reduction says what it does with both. Values outside a sensor's
-range (`sensor_range`) are left out, and said: they were not measured.
+In the first hour every sample is kept; afterwards a sample covers some seconds (`span_s`) with
+mean, minimum and maximum. Each reduction documents how it uses both. Values outside a sensor's
+range (`sensor_range`) are left out and reported: they were not measured.
 """
 
 from __future__ import annotations
@@ -16,41 +16,38 @@ from acceptance.core.record import Entry, Sample
 from acceptance.expect import sensor_range
 from acceptance.journal.packed_samples import Packer
 
-# A GPU in full use; between bursts and while it winds down it is not.
+# The least utilisation of a GPU in full use; between bursts and while a load ends it is lower.
 BUSY = 0.9
-# A link is trained up when work begins: what it does in the first seconds of a stretch of full use
-# is no fault.
+# A link trains up when work begins: its state in the first seconds of full use is no fault.
 SETTLE_S = 2.0
-# Use is the driver's own average over up to a second: that long it may tell of full use that is
-# over, and of a link that is down again.
+# Utilisation is the driver's average over up to a second: for that long it may still show full use
+# that is over, and a link that is down again.
 FALL_S = 1.0
-# Samples that are further apart than this say nothing of the time between them.
+# Samples further apart than this say nothing about the time between them.
 GAP_S = 5.0
-# A reading that was there is silent when the last samples of all lack it for so long: taken five
-# times a second, or once.
+# A reading has vanished when it is missing from the samples of this many seconds at the end.
+# Readings are taken five times a second, or once.
 TAIL_S, SLOW_TAIL_S = 1.2, 2.5
-# A GPU is in use from this share of its time on; above and below it a load begins and ends.
+# A GPU is in use at this utilisation and above; where it crosses this value a load begins or ends.
 IN_USE = 0.5
-# How far from the begin or end of a load a lone sample of a slowdown lies at its edge: the driver's
-# use is an average of up to a second.
+# How close to the beginning or end of a load a lone sample of a slowdown is at its edge: the
+# driver's utilisation is an average of up to a second.
 EDGE_S = 1.5
-# What one sample may stand for at most, and how many of them at edges a run may show before they
-# count like any other.
+# The most that one sample may stand for, and the most such samples at edges in a run before all of
+# them count.
 LONE_S, MOST_LONE = 0.2, 3
-# What helps where something is not known.
+# Advice where something is not known.
 DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
 BURN_ADVICE = "run a profile with a burn, or a longer one (BURN=120)"
-# What a flag that was seen counts for at least: it was up for a moment, even in the last sample of
-# all.
+# The least time that counts for a flag that was up in a sample, even in the last one.
 MOMENT_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it with
-    their extremes.
+    """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it.
 
-    A reading without extremes of its own was the same all the time.
+    `low` and `high` are the extremes of that span; a reading without them was constant.
     """
 
     boot_s: float
@@ -61,32 +58,33 @@ class HistoryPoint:
 
     @property
     def began_s(self) -> float:
-        """When what it tells of began, in seconds since boot."""
+        """The beginning of its span, in seconds since boot."""
         return self.boot_s - self.span_s
 
     def least(self, name: str) -> float:
-        """The smallest value that is known of this point.
+        """The smallest known value of this point.
 
         Raises KeyError where the reading is absent.
         """
         return self.low[name] if self.low is not None and name in self.low else self.values[name]
 
     def most(self, name: str) -> float:
-        """The largest value that is known of this point.
+        """The largest known value of this point.
 
         Raises KeyError where the reading is absent.
         """
         return self.high[name] if self.high is not None and name in self.high else self.values[name]
 
     def busy(self) -> bool:
-        """Whether the GPU was in full use, all of the time that this point stands for."""
+        """Whether the GPU was in full use for the whole span of this point."""
         return "utilisation" in self.values and self.least("utilisation") >= BUSY
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """Samples of one reading that lay outside its sensor's range: how many, the least and the
-    largest value, and the range.
+    """Samples of one reading outside its sensor's range.
+
+    `count` of them, from `least` to `most`; the range is from `low` to `high`.
     """
 
     count: int
@@ -107,7 +105,7 @@ class OutOfRange:
         )
 
     def plus(self, value: float) -> OutOfRange:
-        """With one sample more."""
+        """These samples and one more."""
         return OutOfRange(
             self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high
         )
@@ -115,10 +113,10 @@ class OutOfRange:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleTime:
-    """For how long a reason held the clocks back, in seconds, and the lone samples at the edge of a
-    load that were not counted.
+    """How long a reason held the clocks back, in seconds.
 
-    `lone` holds their moments in seconds since boot.
+    `lone` are the moments, in seconds since boot, of lone samples at the edge of a load, which do
+    not count.
     """
 
     seconds: float
@@ -129,12 +127,12 @@ class ThrottleTime:
 class GpuHistory:
     """Every point of one GPU, in order.
 
-    `outside` holds the samples that were left out because no sensor can mean them, by reading;
-    `to_the_end` says that the points go on until now, so that a reading which the last of them lack
-    has vanished.
+    `outside` holds the samples that were left out as out of range, by reading. `to_the_end` means
+    that the points reach until now, so that a reading which is missing from the last of them has
+    vanished.
 
     Reductions of a reading raise ValueError where it was never sampled, where it fell silent while
-    others were sampled or vanished, and where a sample of it is no finite number.
+    others were sampled or vanished, and where a sample of it is not a finite number.
     """
 
     gpu: str
@@ -180,9 +178,7 @@ class GpuHistory:
         return found
 
     def vanished(self) -> dict[str, str]:
-        """Every reading that was there and fell silent or vanished, by its name, with the
-        sentence that says so.
-        """
+        """Every reading that fell silent or vanished, with the sentence that says so, by name."""
         found = {}
         for name in sorted({name for point in self.points for name in point.values}):
             try:
@@ -192,11 +188,11 @@ class GpuHistory:
         return found
 
     def points_with(self, name: str) -> tuple[HistoryPoint, ...]:
-        """The points that have a reading."""
+        """The points that have this reading."""
         return tuple(self._points(name))
 
     def offers(self, name: str) -> bool:
-        """Whether this reading was ever there."""
+        """Whether any point has this reading."""
         return any(name in point.values for point in self.points)
 
     def maximum(self, name: str) -> float:
@@ -208,12 +204,11 @@ class GpuHistory:
         return min(point.least(name) for point in self._points(name))
 
     def growth(self, name: str) -> float:
-        """Last value of a counter less its first.
+        """The last value of a counter minus its first.
 
-        Raises ValueError for one sample alone, and for a counter that fell: it was reset.
-
-        Within the time that a point stands for a counter begins at its least and ends at its most,
-        unless it fell; then its least lies below what it was before.
+        Raises ValueError for a single sample, and for a counter that fell: it was reset. Within the
+        span of a point a counter grows from its minimum to its maximum, unless it fell; then its
+        minimum is below the value before.
         """
         found = self._points(name)
         if len(found) < 2:
@@ -225,10 +220,10 @@ class GpuHistory:
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
-        """For how long a flag (0 or 1) was up, each seen for a moment at least.
+        """How long a flag (0 or 1) was up, in seconds; at least a moment for each time it was seen.
 
-        A sample holds until the next one begins, GAP_S at most. Of a point that stands for a span
-        its share counts, and the time until the next one like that of a sample that is up as often.
+        A sample counts until the next one begins, GAP_S at most. A point with a span counts by its
+        share; the time until the next point counts by that share as well.
         """
         found = self._points(flag)
         total = 0.0
@@ -240,13 +235,13 @@ class GpuHistory:
         return total
 
     def held_back(self, flag: str, counter: str | None = None) -> ThrottleTime:
-        """For how long a reason held the clocks back: by its samples, or by the driver's own sum
-        where that is more.
+        """How long a reason held the clocks back, in seconds.
 
-        A lone sample within EDGE_S of the begin or end of a load is not counted, nor what the
-        driver's sum grew by meanwhile, nor a growth of at most LONE_S there that no sample shows:
-        such ticks are seen on healthy cards (DCGM's issue 242, "violations totaling 0.0 seconds").
-        More than MOST_LONE of them in a run count like any other.
+        The larger of the time by its samples and the driver's counter. Not counted are a lone
+        sample within EDGE_S of the beginning or end of a load, the counter's growth during it, and
+        a growth of at most LONE_S there that no sample shows. Healthy cards show such ticks (DCGM's
+        issue 242, "violations totaling 0.0 seconds"). With more than MOST_LONE of them in a run,
+        all count.
         """
         edges = self._edges()
         found = self._points(flag)
@@ -278,14 +273,14 @@ class GpuHistory:
 
     @staticmethod
     def _duration_s(points: Sequence[HistoryPoint], moment_s: float) -> float:
-        """The seconds for which the sample of a moment counts, as `seconds` has them."""
+        """The seconds for which the sample at a moment counts in `seconds`."""
         for point, following in pairwise(points):
             if point.boot_s == moment_s:
                 return max(min(max(following.began_s - point.boot_s, 0.0), GAP_S), MOMENT_S)
         return MOMENT_S
 
     def _edges(self) -> list[float]:
-        """When a load began or ended on it, in seconds since boot, as far as its use tells."""
+        """When a load began or ended on the GPU, in seconds since boot, by its utilisation."""
         points = [point for point in self.points if "utilisation" in point.values]
         return [
             moment
@@ -295,18 +290,20 @@ class GpuHistory:
         ]
 
     def moments(self, flag: str) -> tuple[tuple[float, float], ...]:
-        """When a flag was seen up, as times from and to, in seconds since boot: within each it
-        was up at least once.
+        """When a flag was up, as (from, to) in seconds since boot.
+
+        It was up at least once within each.
         """
         return tuple(
             (point.began_s, point.boot_s) for point in self._points(flag) if point.most(flag) > 0.0
         )
 
     def under_load(self, name: str) -> float:
-        """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S
-        still.
+        """The smallest value in full use.
 
-        Raises ValueError where it never was: then nothing is known of the reading under load.
+        Only from SETTLE_S after the beginning of full use to EBB_S before its end. Raises
+        ValueError where the GPU was never in full use: then nothing is known of the reading under
+        load.
         """
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
@@ -324,7 +321,7 @@ class GpuHistory:
             )
 
     def _stretches(self) -> Iterator[list[HistoryPoint]]:
-        """Points in full use that follow upon each other."""
+        """Consecutive points in full use."""
         stretch: list[HistoryPoint] = []
         for point in self.points:
             if stretch and (not point.busy() or point.began_s - stretch[-1].boot_s > GAP_S):
@@ -336,9 +333,9 @@ class GpuHistory:
             yield stretch
 
     def longest_gap(self, begin_s: float, end_s: float) -> float:
-        """The longest time between two moments of which no sample tells, in seconds.
+        """The longest time within `begin_s` to `end_s` that no sample covers, in seconds.
 
-        What lies between samples of one span is not seen.
+        Gaps inside the span of a point are not seen.
         """
         told_until, longest = begin_s, 0.0
         for point in self.points:
@@ -347,9 +344,9 @@ class GpuHistory:
         return max(longest, end_s - told_until)
 
     def period(self) -> float:
-        """The usual time from one sample to the next while every sample was kept, in seconds.
+        """The median time from one sample to the next while every sample was kept, in seconds.
 
-        Raises ValueError for fewer than two.
+        Raises ValueError for fewer than two samples.
         """
         stamps = [point.boot_s for point in self.points if not point.span_s]
         steps = sorted(after - before for before, after in pairwise(stamps))
@@ -358,8 +355,9 @@ class GpuHistory:
         return steps[len(steps) // 2]
 
     def slow_step(self, begin_s: float, end_s: float) -> float | None:
-        """The time in seconds that 95 of 100 steps between two moments keep to, while every
-        sample was kept; None for no step at all.
+        """The 95th percentile of the steps between samples from `begin_s` to `end_s`, in seconds.
+
+        Only while every sample was kept; None where there is no step.
         """
         stamps = [
             point.boot_s
@@ -375,9 +373,10 @@ def _near(since_s: float, until_s: float, moments: Sequence[float]) -> bool:
 
 
 class Collector:
-    """Gathers the samples of every GPU, packed; `points` are those of each by its name, in order.
+    """Collects the samples of every GPU, packed.
 
-    `ranges` narrows the sensors' ranges for a GPU, by its name.
+    `points` holds them by GPU, in order. `ranges` narrows the sensors' ranges of a GPU, by its
+    name.
     """
 
     def __init__(
@@ -389,7 +388,7 @@ class Collector:
         self._packer = Packer()
 
     def add(self, entry: Entry) -> None:
-        """Take an entry; what is no sample of a GPU is passed over."""
+        """Add an entry; any other than a sample of a GPU is ignored."""
         body = entry.body
         if isinstance(body, Sample) and body.component is not None:
             left_out = self._left_out(body.component, body)
@@ -403,7 +402,7 @@ class Collector:
             )
 
     def _left_out(self, gpu: str, sample: Sample) -> list[str]:
-        """The readings of a sample that lie outside their range; each is written down."""
+        """The readings of a sample that are out of range; each is recorded."""
         ranges = self._ranges.get(gpu, sensor_range.RANGES)
         found = []
         single = sample.low is None and sample.high is None
@@ -457,8 +456,9 @@ def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
 def running_at(
     moments: Sequence[tuple[float, float]], spans: Sequence[tuple[str, float, float]]
 ) -> tuple[str, ...]:
-    """The checks that were running within any of these times (from, to), of spans (check, begin,
-    end), each once; seconds since boot.
+    """The checks that ran within any of these times (from, to), each once.
+
+    `spans` are (check, begin, end); all times are seconds since boot.
     """
     names = [
         check

@@ -1,7 +1,7 @@
 """Changes of a GPU's settings during a run: power limit, clocks, ECC, MIG. Pure.
 
-Figures of a GPU whose settings changed in the middle belong to two machines. What was so from the
-start is only worth a note.
+If the settings of a GPU change in the middle, its values belong to two machines. A setting that
+holds from the start is only worth a note.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _HELD = {
     ),
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
-MIN_POINTS = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
-FREE_S = (
-    2.0  # a GPU that was in use for so long without the reason was not held by it from the start
-)
-PERIOD_S = 0.2  # what one sample stands for
+MIN_POINTS = 3  # consecutive samples: a single one, while clocks ramp up or down, is no setting
+# a GPU that was in use this long without the reason was not held by it from the start
+FREE_S = 2.0
+PERIOD_S = 0.2  # the time that one sample stands for
 
 
 def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[str, ...]:
-    """Every setting that changed during the run, a sentence each; `spans` are (check, begin,
-    end) in seconds since boot.
+    """Every setting that changed during the run, one sentence each.
+
+    `spans` are (check, begin, end) in seconds since boot.
     """
     return tuple(_changes(history, spans))
 
 
 def clock_notes(history: GpuHistory) -> tuple[str, ...]:
-    """What held the clocks from the start, a sentence each."""
+    """The reasons that held the clocks from the start, one sentence each."""
     return tuple(
         f"{history.gpu}: {words}, from the start"
         for flag, words in _HELD.items()
@@ -82,8 +82,9 @@ def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
-    """The first point from which a reason held the clocks of the GPU in use for MIN_POINTS
-    points; None where none did.
+    """The first of LEAST consecutive points in which a reason held the clocks of the GPU in use.
+
+    A single point with a span is enough. None where there is no such point.
     """
     held: list[HistoryPoint] = []
     for point in _points_in_use(history, flag):
@@ -94,8 +95,7 @@ def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
 
 
 def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
-    """Whether a reason that holds the clocks since a point may have held them from the first use of
-    the GPU on.
+    """Whether a reason may have held the clocks since the GPU's first use.
 
     A card whose application clock is below its highest clock is held by it in every light load, and
     that is how it was sold.
@@ -108,7 +108,7 @@ def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
 
 
 def _points_in_use(history: GpuHistory, flag: str) -> list[HistoryPoint]:
-    """The points in which a GPU was in use; all of them where its driver does not tell its use."""
+    """The points in which the GPU was in use; all where its driver does not report utilisation."""
     return [point for point in history.points if flag in point.values and _in_use(point)]
 
 

@@ -1,7 +1,7 @@
 """Proof that a GPU was busy and its power was measured while a check loaded it. Pure.
 
-A tool's text proves nothing of a GPU that did nothing: what NVML samples beside it must show the
-load, by use, power or energy.
+A tool's output proves nothing about a GPU that did nothing: NVML's samples must show the load, by
+utilisation, power or energy.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from acceptance.core.clock_reasons import IDLE
 from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint
 from acceptance.diagnosis.time_weight import with_durations
 
-# A check that loads its GPUs for less is too short for samples that are averages of up to a second.
+# A check with a shorter load is too short for samples that are averages of up to a second.
 HEATS_S = 5.0
-# Of the time of its load, for how much a GPU must be seen at work. Healthy H200 showed 1.02 to 1.37
-# of it in nine recorded runs.
+# The share of its load's time for which a GPU must be seen at work. Healthy H200 showed 1.02 to
+# 1.37 in nine recorded runs.
 WORK_SHARE = 0.8
 # Power at work, as a share of the card's limit. Idle with a context cards take up to 0.40 (T4: 28
-# of 70 W), at work 0.6 and more.
+# of 70 W), at work at least 0.6.
 POWER_SHARE = 0.5
-ENERGY_STEP_S = 1.0  # energy counters go on in steps of up to a tenth of a second
-# Power and the energy counter come from one sensor; over ten seconds and more they agreed within
-# 0.02 on H200, and the sampled power is an average of up to a second (nvml.h), which shifts its
+ENERGY_STEP_S = 1.0  # energy counters advance in steps of up to a tenth of a second
+# Power and the energy counter come from one sensor. Over ten seconds and more they agreed within
+# 0.02 on H200. The sampled power is an average of up to a second (nvml.h), which shifts its
 # beginning and its end.
 AGREE_SHARE, AGREE_J = 0.15, 50.0
-# a power that is the very same for so long under load is not being measured: on H200 it never was
-# for 0.5 s
+# Power that is constant for this long under load is not being measured: on H200 it was never
+# constant for 0.5 s.
 STILL_S = 10.0
-# no card is in full use with so little of its power limit: RTX 4090 idle 0.05, H200 idle with a
-# context 0.18
+# No card in full use takes so little of its power limit: RTX 4090 idle 0.05, H200 idle with a
+# context 0.18.
 IDLE_POWER_SHARE = 0.2
 # Idle: RTX 4090 0.07, RTX 3090 Ti 0.10, A100 0.15, H200 0.17. A hardware brake divides the clock by
 # two or by four (nvml.h).
 IDLE_CLOCK_SHARE = 0.2
-_GAP_S = 1.0  # samples that are further apart say nothing of the time between them
+_GAP_S = 1.0  # samples further apart say nothing about the time between them
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """For how many seconds a GPU was seen at work between two moments; None for what was not told.
+    """How many seconds a GPU was seen at work between two moments, by three kinds of evidence.
 
-    `words` says it all.
+    None for evidence that was not sampled. `words` states all of it.
     """
 
     use_s: float | None
@@ -53,7 +53,7 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """By the evidence that shows the most."""
+        """The seconds of the evidence that shows the most."""
         return max(
             (one for one in (self.use_s, self.power_s, self.energy_s) if one is not None),
             default=0.0,
@@ -92,11 +92,10 @@ def _power_words(
 
 
 def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> str | None:
-    """Why a GPU is not shown to have worked for the time of a load within a check; None where it
-    is.
+    """Why the samples do not show a GPU at work for the time of its load; None where they do.
 
-    `begin_s` and `end_s` are the check's, in seconds since boot, `load_s` the seconds for which its
-    load keeps the GPU at work.
+    `begin_s` and `end_s` are those of the check, in seconds since boot; `load_s` is how many
+    seconds its load keeps the GPU at work.
     """
     found = work(history, begin_s, end_s)
     if found.seconds >= WORK_SHARE * load_s:
@@ -108,11 +107,11 @@ def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float
 
 
 def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> str | None:
-    """Why the power of a GPU was not measured within the spans of the loads (begin and end in
-    seconds since boot); None where it was.
+    """Why the power of a GPU was not measured during its loads; None where it was.
 
-    It was not where it never changed over STILL_S of load, where it says of a GPU in full use that
-    it idles, and where it disagrees with the card's own energy counter.
+    `spans` are the loads' beginnings and ends in seconds since boot. It was not measured where it
+    never changed over STILL_S of load, where it is an idle card's while the GPU is in full use, and
+    where it disagrees with the card's own energy counter.
     """
     for begin_s, end_s in spans:
         points = [
@@ -129,11 +128,10 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
 def idle_clock(
     history: GpuHistory, span: tuple[float, float], highest_mhz: float | None
 ) -> str | None:
-    """Why the clock of a GPU was not measured within a span of load: in full use it stood no higher
-    than an idle card's.
+    """Why the clock of a GPU was not measured within a span of load: it was an idle card's.
 
-    `highest_mhz` is the card's highest SM clock; without it, and where clock or use are not told,
-    nothing is said.
+    None where it was higher in full use. `highest_mhz` is the card's highest SM clock; without it,
+    and without samples of clock or utilisation, the result is None as well.
     """
     points = [
         point
@@ -150,8 +148,9 @@ def idle_clock(
 
 
 def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
-    """That the power did not change for STILL_S while the GPU was in use (or
-    while nobody tells its use).
+    """Why power looks unmeasured: constant for STILL_S while the GPU was in use.
+
+    A GPU without utilisation counts as in use.
     """
     since: HistoryPoint | None = None
     for point in points:
@@ -167,7 +166,7 @@ def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
 
 
 def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
-    """That a GPU in full use took no more than an idle one, for STILL_S together."""
+    """Why power looks unmeasured: an idle card's for STILL_S in total, in full use."""
     limit_w = _limit_w(history)
     if limit_w is None:
         return None
@@ -184,7 +183,7 @@ def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
 
 
 def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
-    """That sampled power and energy counter disagree over a span of STILL_S or more."""
+    """Why power looks unmeasured: it disagrees with the energy counter over STILL_S or more."""
     measured = [point for point in points if "energy_j" in point.values]
     if len(measured) < 2 or measured[-1].boot_s - measured[0].boot_s < STILL_S:
         return None
@@ -214,7 +213,7 @@ def _points_between(
 
 
 def _limit_w(history: GpuHistory) -> float | None:
-    """The power limit as it was at first; None where the driver does not tell it."""
+    """The first power limit sampled, in W; None where the driver does not report it."""
     return next(
         (
             point.values["power_limit_w"]
@@ -226,7 +225,7 @@ def _limit_w(history: GpuHistory) -> float | None:
 
 
 def _steps(points: Sequence[HistoryPoint]) -> Iterator[tuple[HistoryPoint, float]]:
-    """Points, each with the seconds for which it stands; a gap stands for nothing."""
+    """Points, each with the seconds for which it counts; a gap does not count."""
     for point, seconds in with_durations(points):
         yield point, point.span_s or (seconds if seconds <= _GAP_S else 0.0)
 
@@ -239,8 +238,9 @@ def _use_s(points: Sequence[HistoryPoint]) -> float | None:
 
 
 def _share_in_use(point: HistoryPoint) -> float:
-    """The share of a point's time in which the GPU was in use; one whose driver
-    calls it idle was not.
+    """The share of a point's time in which the GPU was in use.
+
+    0 where the driver gives the clock reason "idle".
     """
     if point.values.get(IDLE, 0.0) >= IN_USE:
         return 0.0
@@ -257,7 +257,7 @@ def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
 
 
 def _energy_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
-    """By the energy counter, over steps of ENERGY_STEP_S."""
+    """Seconds at work by the energy counter, over steps of ENERGY_STEP_S."""
     measured = [point for point in points if "energy_j" in point.values]
     if len(measured) < 2:
         return None

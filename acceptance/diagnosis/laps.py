@@ -1,7 +1,7 @@
 """The laps of a burn: each format's turn is compared with its turn in the last lap. Pure.
 
-Formats differ in power, so each has a clock and a heat of its own: a change from one turn to the
-next says nothing of the GPU.
+Formats differ in power, so each has a clock and a temperature of its own: a change from one turn to
+the next says nothing about the GPU.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory
 from acceptance.diagnosis.steady_state import WITHIN_C, SettleTime
 from acceptance.diagnosis.time_weight import weighted_mean, weighted_values, with_durations
 
-# Until then a turn's samples may tell of the format before it: the driver's power and use are
+# Until then a turn's samples may show the format before it: the driver's power and utilisation are
 # averages of up to a second.
 START_S = 1.0
-MIN_SAMPLES = 3  # samples that make a turn's mean, or one that stands for seconds
+MIN_SAMPLES = 3  # the least samples for a turn's mean; one with a span is enough
 COLUMNS = ("lap", "format", "from s", "to s")
 ALL = "all formats"
 
@@ -34,8 +34,9 @@ class Turn:
 
     @property
     def since_s(self) -> float:
-        """From when on its samples are its own: START_S after it began, or its second half where
-        it is shorter than twice that.
+        """When its own samples begin, in seconds since boot.
+
+        START_S after the turn's beginning; at half time for a turn shorter than twice that.
         """
         return self.from_s + min(START_S, (self.to_s - self.from_s) / 2)
 
@@ -51,23 +52,22 @@ class LapPair:
 
 @dataclass(frozen=True, slots=True)
 class Laps:
-    """Two laps or more of one GPU's burn, and what was sampled of it meanwhile; `turns` are in
-    order of time.
+    """The laps of one GPU's burn, at least two, with its telemetry.
 
-    Figures raise ValueError where a reading was never sampled, fell silent, or is no finite number,
-    and where no two turns can be compared.
+    `turns` are in order of time. The methods raise ValueError where a reading was never sampled,
+    fell silent, or is not a finite number, and where no two turns can be compared.
     """
 
     history: GpuHistory
     turns: tuple[Turn, ...]
 
     def settle_time(self) -> SettleTime:
-        """From the beginning to the end of the last turn that was more than 2 degC warmer or cooler
-        than the same format's in the last lap.
+        """The time until the temperature settled, from the beginning of the burn.
 
-        The first turn's end at least: within a turn nothing is told apart. Where even the last turn
-        before the last lap was another, the GPU went on warming or cooling in the last lap: then it
-        is the whole burn, and the note says so.
+        It ends with the last turn that was more than 2 degC warmer or cooler than the same format's
+        turn in the last lap, and at the earliest with the first turn: a turn is not divided. Where
+        the lap before the last ends with such a turn, the GPU was still warming or cooling in the
+        last lap: then it is the whole burn, and the note says so.
         """
         pairs = self._pairs("temperature_c", self.turns[-1].lap - 1)
         text = self._summary()
@@ -85,8 +85,9 @@ class Laps:
         return f"{text}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
 
     def clock_kept(self) -> tuple[float, str]:
-        """The least, over the formats, of the mean clock in the last lap's turn over that in the
-        first lap's; and both in words.
+        """The ratio of mean clocks, last lap to first lap, for the format where it is lowest.
+
+        Also both clocks in words.
         """
         pairs = self._pairs("sm_clock_mhz", self.turns[0].lap)
         if any(pair.then <= 0 for pair in pairs):
@@ -109,8 +110,10 @@ class Laps:
         return weighted_mean(weighted_values(self.history, name, last.from_s, last.to_s))
 
     def _pairs(self, name: str, until_lap: float) -> list[LapPair]:
-        """The turns up to a lap, each beside the last lap's; of samples too far apart for that,
-        whole laps, which hold the same formats.
+        """The turns up to a lap, each with its format's mean in the last lap.
+
+        Where samples are too far apart for turns, whole laps are compared, which hold the same
+        formats.
         """
         last_lap = self.turns[-1].lap
         for turns in (self.turns, _whole_laps(self.turns)):
@@ -131,8 +134,9 @@ class Laps:
         raise ValueError(f"{text}: {BURN_ADVICE}")
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
-        """The mean of a reading in each turn, of samples in full use that are wholly its own;
-        turns with too few of them are left out.
+        """The mean of a reading in each turn, from samples in full use wholly within the turn.
+
+        Turns with too few such samples are left out.
         """
         samples = with_durations(self.history.points_with(name))
         ends = [point.boot_s for point, _ in samples]
@@ -152,8 +156,9 @@ class Laps:
 
 
 def turns(table: Table) -> tuple[Turn, ...] | None:
-    """The turns that a load's table tells of (it has COLUMNS), in order of time; None for fewer
-    than two laps, or another table.
+    """The turns in a load's table (it has COLUMNS), in order of time.
+
+    None for fewer than two laps, or for another table.
     """
     found = []
     try:

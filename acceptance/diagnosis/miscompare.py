@@ -1,5 +1,7 @@
-"""Strict reader of a wrong result as a load reported it; a missing key is named, never defaulted.
-Pure."""
+"""Strict reader of a wrong result as a load reported it. Pure.
+
+A missing key is named in the error, never defaulted.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,21 @@ _FOREVER_S = 1e12
 
 
 class MiscompareError(ValueError):
-    """What a load told cannot be used; the message names the key."""
+    """A load's report of a wrong result cannot be used; the message names the key."""
 
 
 def value(fact: Mapping[str, Any], key: str) -> Any:
-    """What stands under a key. Raises MiscompareError, as all of these do, naming the key."""
+    """The value of a key.
+
+    Raises MiscompareError, naming the key, as do all of these functions.
+    """
     if key not in fact:
         raise MiscompareError(f"it does not tell its {key}")
     return fact[key]
 
 
 def text(fact: Mapping[str, Any], key: str) -> str:
-    """A text that is not empty."""
+    """A text, not empty."""
     found = value(fact, key)
     if not isinstance(found, str) or not found:
         raise MiscompareError(f"its {key} is no text")
@@ -32,7 +37,7 @@ def text(fact: Mapping[str, Any], key: str) -> str:
 
 
 def bits_of(fact: Mapping[str, Any], key: str) -> int:
-    """A text of hexadecimal digits, as the whole number that it is."""
+    """The whole number that a text of hexadecimal digits gives."""
     found = text(fact, key)
     if not _HEX.fullmatch(found):
         raise MiscompareError(f"its {key} is not in hexadecimal digits")
@@ -40,7 +45,7 @@ def bits_of(fact: Mapping[str, Any], key: str) -> int:
 
 
 def is_whole_number(value: object) -> bool:
-    """Whether this is a whole number, 0 or above, that fits 64 bits."""
+    """Whether a value is a whole number, 0 or above, that fits 64 bits."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
 
 
@@ -73,14 +78,15 @@ def listed_in(fact: Mapping[str, Any], key: str) -> Sequence[Any]:
     return found
 
 
-# What a product has beside its counts, unless it was right when it was read again.
+# Further keys of a product, absent where it was right when it was read again.
 _DESCRIPTION = ("stride", "span", "xor_or", "xor_and", "bits", "first")
 
 
 @dataclass(frozen=True, slots=True)
 class WrongElement:
-    """One wrong element or word: where it lies in the tested memory (bytes), and its bits as
-    they were due, as they came, and their XOR.
+    """One wrong element or word: its address in the tested memory (bytes), and its bits.
+
+    `expected` and `got` are the bits as they should be and as they are, `xor` is their XOR.
     """
 
     address: int
@@ -92,13 +98,13 @@ class WrongElement:
 
 @dataclass(frozen=True, slots=True)
 class WrongProduct:
-    """One product of which elements differ from what all of them must be; `made_s` and `found_s`
-    are seconds since boot.
+    """One product with elements that differ from the expected result.
 
-    `stride` is the usual distance of its wrong elements in elements, `width` the bits of one,
-    `bits` how often each bit differs among the first of them, `columns` the length of a row of the
-    result where its shape tells it. One that was right when it was read again is not `described`:
-    it has no places and no bits.
+    `made_s` and `found_s` are seconds since boot. `stride` is the usual distance of its wrong
+    elements in elements, `width` the number of bits of one element, `bits` how often each bit
+    differs among the first of them, `columns` the length of a row of the result where its shape
+    gives it. A product that was right when it was read again is not `described`: it has no places
+    and no bits.
     """
 
     iteration: int
@@ -136,7 +142,7 @@ class ChangedInputs:
 
 @dataclass(frozen=True, slots=True)
 class LapMismatch:
-    """The first product of a later lap, of which the digest is not that of the first lap's."""
+    """The first product of a later lap, with another digest than in the first lap."""
 
     shape: str
     expected: str
@@ -145,8 +151,9 @@ class LapMismatch:
 
 @dataclass(frozen=True, slots=True)
 class WrongReference:
-    """A first product that is not what float64 or whole numbers give; `check`
-    is "normal" or "whole".
+    """A first product that differs from float64 or exact whole numbers.
+
+    `check` is "normal" or "whole".
     """
 
     check: str
@@ -160,10 +167,10 @@ class WrongReference:
 
 @dataclass(frozen=True, slots=True)
 class WrongCopy:
-    """A copy that arrived wrong; `check` names its way, such as "copy_h2d".
+    """A copy with wrong data; `check` names its path, such as "copy_h2d".
 
-    `unwritten` are those of its wrong words that still hold what lay there before the copy; None
-    where the load did not look.
+    `unwritten` counts the wrong words that still hold their value from before the copy; None where
+    the load did not test that.
     """
 
     check: str
@@ -175,8 +182,9 @@ class WrongCopy:
 
 @dataclass(frozen=True, slots=True)
 class WrongMemory:
-    """Words that the test of the memory found wrong in one pass; `address_bits` are the address
-    lines where it could tell them.
+    """Words that one pass of the memory test found wrong.
+
+    `address_bits` are the address lines at fault, where the test could determine them.
     """
 
     pattern: str
@@ -196,7 +204,7 @@ Miscompare = WrongProduct | ChangedInputs | LapMismatch | WrongReference | Wrong
 def read(fact: Mapping[str, Any]) -> Miscompare:
     """One wrong result.
 
-    Raises MiscompareError where it is of no known kind, or has not all that its kind must have.
+    Raises MiscompareError where its kind is unknown, or a key of its kind is missing.
     """
     check = text(fact, "check")
     if check == "ring":
@@ -222,9 +230,7 @@ def read(fact: Mapping[str, Any]) -> Miscompare:
 
 
 def _place(fact: Mapping[str, Any]) -> str:
-    """Where the first of its wrong elements, rows or words is, and what stood there for what;
-    empty where none is listed.
-    """
+    """The first wrong element, row or word, and its value; empty where none is listed."""
     listed = listed_in(fact, "first")
     if not listed:
         return ""
@@ -297,8 +303,9 @@ def _vram(fact: Mapping[str, Any]) -> WrongMemory:
 
 
 def _columns(shape: str, of: int) -> int | None:
-    """The length of a row of a result of this shape (rows x columns x depth); None where the
-    shape does not say it.
+    """The length of a row of a result of this shape (rows x columns x depth).
+
+    None where the shape does not give it.
     """
     sides = shape.split("x")
     if (

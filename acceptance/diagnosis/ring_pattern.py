@@ -1,11 +1,8 @@
-"""What wrong products look like together: the same cell, the same elements, a stride, low bits,
-heat.
+"""Signatures of wrong products: the same cell, the same elements, a stride, low bits, heat.
 
-Pure.
-
-Each product is looked at by itself first; then all of them for what comes again: in the same place
-of memory whatever was there (a cell), in the same elements wherever they lay (the chip), only when
-hot (cooling).
+Each product is examined by itself first; then all of them for repetition: in the same place of
+memory whatever its content (a cell), in the same elements wherever they were stored (the chip),
+only when hot (cooling). Pure.
 """
 
 from __future__ import annotations
@@ -25,12 +22,13 @@ from acceptance.diagnosis.signature import (
     swapped_addresses,
 )
 
-FEW_BITS = 2  # a stuck cell shows one bit, now and then two beside each other
-MANY = 8  # elements from which on a distance of a power of two says something
-# of all differing bits in the lowest quarter: off by a unit sets half as many of each next bit
+FEW_BITS = 2  # a stuck cell shows one bit, sometimes two neighbours
+MANY = 8  # the least elements for which a stride of a power of two means something
+# share of the differing bits in the lowest quarter: with errors of a unit each next bit differs
+# half as often
 LOW_SHARE = 0.7
-LEAST_HOT = 3  # wrong products that heat may be laid to, and cooler right ones that it takes
-COOLER_C = 3.0  # what a sensor rounds and lags must not make a difference
+LEAST_HOT = 3  # the least wrong products, and cooler right ones, to give heat as the cause
+COOLER_C = 3.0  # a sensor's rounding and lag must not count as a difference
 BY_CHANCE = 0.05
 MOMENTS = 64
 
@@ -38,8 +36,9 @@ Known = Sequence[tuple[WrongProduct, GpuHeat | None]]
 
 
 def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
-    """The looks of wrong products of one format, in any number; `right` is the heat of products
-    of this format that were right.
+    """The signature of the wrong products of one format.
+
+    `right` is the heat when products of this format were right.
     """
     rings = [one for one, _ in known]
     kind, words = _kind(rings)
@@ -58,7 +57,7 @@ def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
 
 
 def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
-    """The kind of all products together, and its looks in words."""
+    """The kind of all products together, and its description."""
     if cell := _cell(rings):
         return "memory bit", cell
     if same := _same_elements(rings):
@@ -77,8 +76,9 @@ def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
 
 
 def _cell(rings: Sequence[WrongProduct]) -> str | None:
-    """The same address and the same bit in several products, whatever lay there; None where most
-    products show none such.
+    """The same bit at the same address in several products, whatever was stored there, in words.
+
+    None where most products show no such cell.
     """
     cells: Counter[tuple[int, int]] = Counter()
     own = []
@@ -99,8 +99,9 @@ def _cell(rings: Sequence[WrongProduct]) -> str | None:
 
 
 def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
-    """The same elements with the same bits in every product, in more than one place of memory:
-    the chip and not a cell.
+    """The same elements with the same bits in every product, at several places of memory.
+
+    That points to the chip and not to a cell.
     """
     looks = {
         (
@@ -134,7 +135,7 @@ def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
 
 
 def _single(product: WrongProduct) -> tuple[str, str]:
-    """The looks of one product by itself."""
+    """The kind of one product by itself, and its description."""
     if not product.described:
         return "read back right", "Wrong when it was compared, and right when it was read again"
     if product.elements == 1 and len(positions(product.xor_or)) == 1:
@@ -157,7 +158,7 @@ def _single(product: WrongProduct) -> tuple[str, str]:
 
 
 def _regular(product: WrongProduct) -> tuple[str, str] | None:
-    """What distance and bits tell of many elements."""
+    """The kind that stride and bits of many elements show, or None."""
     wide = len(positions(product.xor_or)) >= max(3, product.width // 4)
     stride = (
         product.stride
@@ -203,8 +204,9 @@ def _low(product: WrongProduct) -> bool:
 
 
 def _units(product: WrongProduct) -> str:
-    """How far off the elements are that are listed, in units of the last place: their bits read
-    as whole numbers.
+    """How far the listed elements are off, in units of the last place.
+
+    Their bits are read as whole numbers.
     """
     off = [abs(wrong.got - wrong.expected) for wrong in product.first]
     most = max(off)
@@ -218,11 +220,10 @@ def _ordinal(number: int) -> str:
 
 
 def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
-    """The temperature in degC above which alone products were wrong; None where heat does not tell
-    wrong ones from right ones.
+    """The temperature in degC from which on products were wrong; None where heat is no cause.
 
-    All wrong ones must be hot, cooler right ones known, and so many right ones cool that all wrong
-    ones are hot by chance once in twenty.
+    Every wrong product must be hot, cooler right ones must be known, and so many right ones must be
+    cool that all wrong ones would be hot by chance once in twenty.
     """
     wrong = [
         own.temperature_c for _, own in known if own is not None and own.temperature_c is not None
@@ -238,7 +239,7 @@ def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
 
 
 def evidence(known: Known) -> str:
-    """The numbers: how many, where, when, at which heat."""
+    """The numbers: how many, where, when, at which temperature and clock."""
     rings = [one for one, _ in known]
     first = min(rings, key=lambda one: one.iteration)
     counts = f"{len(rings)} product{'s' if len(rings) > 1 else ''} wrong"
@@ -274,16 +275,16 @@ def evidence(known: Known) -> str:
 
 
 def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:
-    """Moments at which products between these wrong ones were made, MOMENTS at most, spread evenly
-    over those products.
+    """Moments at which right products between these wrong ones were made.
 
-    Only within a lap, where products of a format follow each other, and in the first lap back to
-    its first product: there alone the moment of a product is known from its number. A load tells of
-    its first wrong products only, so nothing is said of what comes after.
+    At most MOMENTS, spread evenly over those products. Only within a lap, where the products of a
+    format follow each other, and in the first lap back to its first product: only there does a
+    product's number give its moment. A load reports its first wrong products only, so nothing is
+    said about the time after them.
     """
     found: list[
         tuple[float, int, float]
-    ] = []  # moment of a right product, how many follow it, seconds from one to the next
+    ] = []  # a moment, how many products follow, and the seconds from one to the next
     laps: dict[int, list[WrongProduct]] = {}
     for one in sorted(rings, key=lambda one: one.iteration):
         laps.setdefault(one.lap, []).append(one)

@@ -1,4 +1,4 @@
-"""A series: values over time, and the functions that reduce it to one."""
+"""A series: values over time, and its reductions to one value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the
-    order they were taken.
+    """Values over time: (seconds since boot, value in `unit`) pairs, in the order of measurement.
 
-    Reductions raise ValueError on an empty series, because nothing measured is not zero, and on a
-    value that is no finite number.
+    Reductions raise ValueError on an empty series, because a missing measurement is not zero, and
+    on a value that is not a finite number.
     """
 
     name: str
@@ -40,13 +39,13 @@ class Series:
         return min(self._values())
 
     def median(self) -> float:
-        """The middle value."""
+        """The median."""
         return statistics.median(self._values())
 
     def growth(self) -> float:
-        """Last value less the first, for counters that only grow.
+        """The last value minus the first, for counters that only grow.
 
-        Raises ValueError for one sample alone, and for a counter that fell.
+        Raises ValueError for a single sample, and for a counter that fell.
         """
         values = self._values()
         if len(values) < 2:

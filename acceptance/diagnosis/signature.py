@@ -1,5 +1,7 @@
-"""Signatures of wrong results (which bits, where, when), before they are worded. Standard library
-only."""
+"""Signatures of wrong results (which bits, where, when), before they are worded.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from acceptance.diagnosis.miscompare import WrongElement
 
 @dataclass(frozen=True, slots=True)
 class GpuHeat:
-    """A GPU at one moment: its temperature in degC and the clock of its multiprocessors in MHz;
-    None for what was not read.
+    """A GPU at one moment: its temperature in degC and its SM clock in MHz.
+
+    None for a value that was not read.
     """
 
     temperature_c: float | None
@@ -22,8 +25,9 @@ class GpuHeat:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kind of wrong result, what it looks like in words, the evidence in numbers, and the kind
-    of facts that it is told of.
+    """A kind of wrong results with its description and the evidence in numbers.
+
+    `of` is the type of the facts that it describes.
     """
 
     kind: str
@@ -33,7 +37,7 @@ class Signature:
 
 
 def positions(word: int) -> tuple[int, ...]:
-    """The numbers of the bits that are set, from the lowest."""
+    """The numbers of the set bits, from the lowest."""
     return tuple(bit for bit in range(word.bit_length()) if word >> bit & 1)
 
 
@@ -43,7 +47,7 @@ def power_of_two(number: int) -> bool:
 
 
 def bits_text(word: int, width: int) -> str:
-    """Bits that differ, as hexadecimal digits and by number: `XOR 0001 (bit 0)`."""
+    """Differing bits, as hexadecimal digits and by number: `XOR 0001 (bit 0)`."""
     found = positions(word)
     ranges = list(_ranges(found))
     names = ", ".join(ranges[:6]) + (" ..." if len(ranges) > 6 else "")
@@ -51,7 +55,7 @@ def bits_text(word: int, width: int) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> Iterable[str]:
-    """Whole numbers in order, with neighbours drawn together: `0-3`, `7`."""
+    """Ascending whole numbers, with neighbours as ranges: `0-3`, `7`."""
     begin = end = None
     for number in [*numbers, None]:
         if end is not None and number == end + 1:
@@ -63,8 +67,9 @@ def _ranges(numbers: Sequence[int]) -> Iterable[str]:
 
 
 def extent(values: Iterable[float], unit: str) -> str | None:
-    """The least and the largest of some values with their unit, as one number where they are
-    equal; None of none.
+    """The least and the largest value with their unit; one number where they print alike.
+
+    None where there are no values.
     """
     found = sorted(values)
     if not found:
@@ -74,13 +79,10 @@ def extent(values: Iterable[float], unit: str) -> str | None:
 
 
 def swapped_addresses(elements: Sequence[WrongElement]) -> tuple[int, int] | None:
-    """Two addresses of which one holds what the other must: the sign of words stored or fetched
-    elsewhere.
+    """Two addresses of which the first holds what the second should: an addressing error.
 
-    None where nothing proves it.
-
-    It takes two such words whose addresses differ in the same one bit, among words that were all to
-    be different: else it is chance.
+    None where nothing proves it. The proof is two such words whose addresses differ in the same
+    single bit, among words that all should be different; anything less is chance.
     """
     due = {one.expected: one.address for one in elements}
     if len(due) != len(elements):

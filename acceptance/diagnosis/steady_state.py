@@ -1,9 +1,8 @@
-"""Thermal steady state of a burning GPU: when temperature and clocks settled, and how much clock
-was left. Pure.
+"""Thermal steady state of a burning GPU: when it settled, and how much clock was left. Pure.
 
 A burn is the time within a check from the first moment in which the GPU was in full use to the
-last: what a load does before (making its operands, say) heats nothing. Heat and clocks are judged
-by it alone only where no laps are known (see `laps`): the load died.
+last: what a load does before (making its operands, say) heats nothing. This is the only judgement
+of heat and clocks where no laps are known (see `laps`), because the load died.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, wei
 
 WITHIN_C = 2.0
 SHORT_S = 30.0
-LAST_S = 10.0  # the least that counts as the end of a burn
+LAST_S = 10.0  # the least time that counts as the end of a burn
 FIRST_S = 60.0
 ROWS = 60
 ROW_S = 10.0
 COLUMNS = ("minute", "degC", "MHz", "W", "held back by")
 NOT_REPORTED = "not told"
-# What holds clocks back, as it is sampled, in words; the first causes a builder looks at first.
+# Reasons that hold clocks back, in words; those that a builder checks first come first.
 REASONS = {
     clock_reasons.HW_THERMAL: "heat (hardware)",
     clock_reasons.SW_THERMAL: "heat (software)",
@@ -52,7 +51,7 @@ _NO_REASON = (
 
 @dataclass(frozen=True, slots=True)
 class SettleTime:
-    """How long the temperature took to come to rest, in seconds, and what to say of it."""
+    """How long the temperature took to settle, in seconds, and a note on it."""
 
     seconds: float
     note: str
@@ -60,10 +59,10 @@ class SettleTime:
 
 @dataclass(frozen=True, slots=True)
 class BurnTelemetry:
-    """What was sampled of one GPU from the first to the last moment of full use within a check;
-    times are seconds since boot.
+    """The telemetry of one GPU from the first to the last moment of full use within a check.
 
-    Figures raise ValueError where a reading was never sampled, fell silent, or is no finite number.
+    Times are seconds since boot. The methods raise ValueError where a reading was never sampled,
+    fell silent, or is not a finite number.
     """
 
     history: GpuHistory
@@ -74,7 +73,7 @@ class BurnTelemetry:
     def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> BurnTelemetry:
         """The burn within a check's time.
 
-        Raises ValueError where the GPU was never in full use in it.
+        Raises ValueError where the GPU was never in full use then.
         """
         busy = [
             point
@@ -93,12 +92,12 @@ class BurnTelemetry:
 
     @property
     def seconds(self) -> float:
-        """How long it lasted."""
+        """The burn's duration in seconds."""
         return self.end_s - self.begin_s
 
     @property
     def short_note(self) -> str | None:
-        """That it was too short to tell much, in words; None where it was not."""
+        """A note that the burn was too short to say much; None where it was not."""
         return (
             f"only {self.seconds:.0f} s under load, which tells little of heat"
             if self.seconds < SHORT_S
@@ -106,11 +105,11 @@ class BurnTelemetry:
         )
 
     def settle_time(self) -> SettleTime:
-        """From the beginning until the temperature stays within 2 degC of its mean over the last
-        tenth (10 s at least).
+        """The time until the temperature stays within 2 degC of its final value.
 
-        One that moves out of that within the last tenth itself has not settled: then it is the
-        whole burn, and the note says what it does.
+        The final value is the mean over the last tenth (10 s at least). A temperature that leaves
+        that range within the last tenth has not settled: then it is the whole burn, and the note
+        says what it does.
         """
         points = self.history.points_with("temperature_c")
         last_s = self._last_s()
@@ -133,11 +132,11 @@ class BurnTelemetry:
         return min(self.seconds, max(LAST_S, self.seconds / 10))
 
     def _moving(self, final_c: float, last_s: float) -> str:
-        """What a temperature that does not rest does, beside what it was as long before."""
+        """What an unsettled temperature does, compared with an equal time before the end."""
         from_s = max(self.begin_s, self.end_s - 2 * last_s)
         try:
             before_c = self._mean("temperature_c", from_s, self.end_s - last_s)
-        except ValueError:  # it lasted no longer than its end
+        except ValueError:  # the burn lasted no longer than its end
             return "still warming"
         if abs(final_c - before_c) <= WITHIN_C / 2:
             return "swings without rest"
@@ -150,8 +149,9 @@ class BurnTelemetry:
         return f", {margin_c:.0f} degC below its limit"
 
     def clock_kept(self) -> tuple[float, str]:
-        """The median clock of the last quarter over that of the first minute (a quarter at
-        most), in full use; and both in words.
+        """The median clock of the last quarter relative to that of the first minute, in full use.
+
+        The first minute is a quarter of the burn at most. Also both clocks in words.
         """
         first = self._busy(
             "sm_clock_mhz", self.begin_s, self.begin_s + min(FIRST_S, self.seconds / 4)
@@ -169,9 +169,7 @@ class BurnTelemetry:
         return self._mean("temperature_c", self.end_s - self.seconds / 4, self.end_s)
 
     def causes(self) -> str:
-        """What is likely to hold the clock back, most likely first, by the reasons that were up
-        in the last quarter.
-        """
+        """The likely causes of low clocks, by the reasons that were up in the last quarter."""
         since = self.end_s - self.seconds / 4
         return (
             "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s)))
@@ -179,8 +177,9 @@ class BurnTelemetry:
         )
 
     def rows(self) -> tuple[tuple[float | str, ...], ...]:
-        """A row for each stretch of the burn in the order of COLUMNS, ROWS at most: means, and
-        what held the clocks back in it.
+        """A row for each interval of the burn in the order of COLUMNS, ROWS at most.
+
+        Each has means, and the reasons that held the clocks back.
         """
         step_s = max(ROW_S, self.seconds / ROWS)
         count = min(ROWS, max(1, math.ceil(self.seconds / step_s - 1e-6)))
@@ -233,11 +232,11 @@ class BurnTelemetry:
 def growth_around(
     history: GpuHistory, counter: str, begin_s: float, end_s: float
 ) -> tuple[float | None, float, float | None]:
-    """How much a counter grew before, within and after some time; None where there were not two
-    samples to tell by.
+    """How much a counter grew before, within and after some time.
 
-    What grew between the samples around the time's begin or end counts as within. Raises ValueError
-    where that is not known.
+    None for before or after where there are fewer than two samples. Growth between the samples
+    around the beginning or end of the time counts as within. Raises ValueError where that is not
+    known.
     """
     having = [place for place, point in enumerate(history.points) if counter in point.values]
     if not having:

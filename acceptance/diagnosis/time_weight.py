@@ -1,5 +1,7 @@
-"""Time-weighted mean and median of a GPU's reading; each sample counts for the time until the next.
-Pure."""
+"""Time-weighted mean and median of a GPU's reading. Pure.
+
+Each sample counts for the time until the next one.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,13 @@ from itertools import accumulate, zip_longest
 
 from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
 
-Shares = list[tuple[float, float]]  # values, each with the seconds for which it stands
+Shares = list[tuple[float, float]]  # values, each with the seconds for which it counts
 
 
 def with_durations(points: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint, float]]:
-    """Points, each with the seconds for which it stands: its span, or the time until the next
-    one, GAP_S at most.
+    """Points, each with the seconds for which it counts.
+
+    That is its span, or the time until the next point, GAP_S at most.
     """
     found = []
     for point, following in zip_longest(points, points[1:]):
@@ -29,9 +32,10 @@ def weighted_values(
     until_s: float,
     which: Callable[[HistoryPoint], bool] = lambda _: True,
 ) -> Shares:
-    """The values of a reading between two moments (seconds since boot) that are not filtered out.
+    """The values of a reading between two moments, each with its duration.
 
-    Raises ValueError where there are none, and as the history does.
+    Only points that `which` accepts; times are seconds since boot. Raises ValueError where there
+    are none, and as the history does.
     """
     found = []
     for point, seconds in with_durations(history.points_with(name)):
@@ -45,12 +49,12 @@ def weighted_values(
 
 
 def weighted_mean(shares: Shares) -> float:
-    """The mean by time."""
+    """The time-weighted mean."""
     return sum(value * share for value, share in shares) / sum(share for _, share in shares)
 
 
 def weighted_median(shares: Shares) -> float:
-    """The value that the reading was below for half of the time."""
+    """The time-weighted median."""
     ordered = sorted(shares)
     until = list(accumulate(share for _, share in ordered))
     return next(

@@ -13,7 +13,7 @@ RANDOM = "random"  # in the name of the pattern whose words are random
 
 
 def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
-    """The looks of what the passes over a GPU's memory found wrong."""
+    """The signature of the wrong words in a GPU's memory."""
     kind, words = _kind(wrong)
     first = min(wrong, key=lambda one: one.found_s)
     place = first.first[0]
@@ -55,10 +55,10 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
 
 
 def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
-    """Words that lie where others belong, by what the load says or by the words themselves.
+    """Words stored at the places of others, as the load reports it or the words themselves show.
 
-    Where every word is its own number a data line that is wrong looks the same; where words are
-    random it cannot. So what random words show must agree.
+    A bad data line looks the same where every word is its own number, but not where words are
+    random. So passes with random words must agree.
     """
     bits = [one.address_bits or _lines(one) for one in wrong]
     if any(not lines for one, lines in zip(wrong, bits, strict=True) if RANDOM in one.pattern):
@@ -78,8 +78,9 @@ def _lines(wrong: WrongMemory) -> tuple[int, ...]:
 
 
 def _cell(found: Sequence[WrongMemory]) -> str | None:
-    """The same bit of the same word in several passes, and nothing else in half
-    of them at least.
+    """The same bit of the same word in several passes, in words.
+
+    None unless at least half of the passes show nothing else.
     """
     cells: Counter[tuple[int, int]] = Counter()
     own = []

@@ -1,5 +1,7 @@
-"""Limits for GPUs without a model sheet: operations per clock of the architecture, and the least
-sound share."""
+"""Limits for GPUs without a model sheet, from their architecture.
+
+A limit is the peak, from the architecture's operations per clock, times the least sound share.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class Architecture(Strict, frozen=True):
-    """`[[architecture]]`: all cards of one compute capability, or those among them whose name holds
-    the word `brand`.
+    """`[[architecture]]`: all cards of one compute capability, or of one brand among them.
 
-    `cores` are the CUDA cores of one multiprocessor, `operations` what it does in one clock, by
-    format. `short`, `sustained` and `copy` are the shares of the peak that a sound card reaches at
-    least: products of matrices from cool and hot, and copies inside the memory. `unlimited` says
-    for which formats no share can be told, and why.
+    `brand` is a word of the names of the cards that are meant; None means all others. `cores` are
+    the CUDA cores of one multiprocessor, `operations` its operations per clock, by format. `short`,
+    `sustained` and `copy` are the least shares of the peak that a sound card reaches: matrix
+    products cool and hot, and copies inside the memory. `unlimited` gives the formats without a
+    known share, and why.
     """
 
     name: Text
@@ -44,8 +46,9 @@ class Architecture(Strict, frozen=True):
         return f"{self.brand} cards of {self.name}" if self.brand else self.name
 
     def names(self, model: str | None) -> bool:
-        """Whether a card of this name is meant; each word of `brand` stands for
-        itself (an H200 is no H20).
+        """Whether a card of this name is meant.
+
+        `brand` is compared with whole words (an H200 is no H20).
         """
         return self.brand is None or (
             model is not None and re.search(rf"\b{re.escape(self.brand)}\b", model) is not None
@@ -57,7 +60,7 @@ class _File(Strict, frozen=True):
 
 
 def _problem(architecture: Architecture) -> str | None:
-    """What types cannot say."""
+    """The first problem that types cannot express, or None."""
     native = set(native_dtypes(architecture.compute_capability))
     if set(architecture.operations) != native:
         return f"operations must name {', '.join(sorted(native))}"
@@ -75,7 +78,7 @@ def _problem(architecture: Architecture) -> str | None:
 
 
 def read(path: Path) -> tuple[Architecture, ...]:
-    """The architectures of a file, in its order.
+    """The architectures of a file, in file order.
 
     Raises SheetError, naming the file and the entry.
     """
@@ -92,8 +95,9 @@ def read(path: Path) -> tuple[Architecture, ...]:
 def find(
     known: Sequence[Architecture], compute_capability: str | None, model: str | None
 ) -> Architecture | None:
-    """The architecture of a card, by the entry that names its brand before the one for all
-    others; None where it is not known.
+    """The architecture of a card; None where it is not known.
+
+    The entry for the card's brand takes precedence over the one for all others.
     """
     fit = [
         one for one in known if one.compute_capability == compute_capability and one.names(model)

@@ -1,9 +1,8 @@
-"""The ceilings of plausibility: the most that link, memory and cores allow.
+"""Ceilings of plausibility: the most that link, memory and cores allow.
 
-A reading above its ceiling is an error and proves nothing.
-
-A ceiling is a `Limit` with `high` alone, and holds beside the limit that judges the hardware. Where
-an input is not known there is none.
+A reading above its ceiling is an error and proves nothing. A ceiling is a `Limit` with `high`
+alone, and applies beside the limit that judges the hardware. Where an input is not known there is
+no ceiling.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 from acceptance.machine import pcie
 
-# How far a sound reading may lie above what is possible, because clocks and published figures are
-# not exact. Links: headers take 5 % of the data rate and more, healthy copies reach 0.94 of it at
-# most, so this is for the timing alone.
+# How far a sound reading may lie above the calculated maximum, because clocks and published values
+# are not exact. Links: headers take 5 % of the data rate and more, and healthy copies reach at most
+# 0.94 of it, so this covers the timing alone.
 LINK_ERROR = 1.02
-# NVML names up to 7 % more than the published rate of an NVLink (26.562 of 25, 53.125 of 50).
+# NVML reports up to 7 % more than the published rate of an NVLink (26.562 of 25, 53.125 of 50).
 NVLINK_SPEED_ERROR = 1.10
-# Healthy copies reach 0.93 of the published bandwidth; what stays in the L2 cache at the end of a
-# copy is not waited for.
+# Healthy copies reach 0.93 of the published bandwidth; the timing does not wait for what is still
+# in the L2 cache at the end of a copy.
 MEMORY_ERROR = 1.05
-# Where sources differ on the bandwidth: DCGM's 640.7 GB/s of an A10, of 600 published.
+# For bandwidths on which sources differ: DCGM has 640.7 GB/s for an A10, 600 are published.
 DOUBTFUL_MEMORY_ERROR = 1.10
-# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and cards of some
-# makers run above the highest clock that the driver names.
+# Healthy products reach 1.16 of a published peak, which is for the boost clock, and cards of some
+# makers run above the highest clock that the driver reports.
 PRODUCT_ERROR = 1.10
-# Where the driver names no highest clock: the most that it names of any model is 1.36 times the
+# Where the driver reports no highest clock: the most that it reports of any model is 1.36 times the
 # published boost clock.
 UNKNOWN_CLOCK = 1.36
-# The passes of the memory test read or write at most what the memory carries; a copy in the same
-# memory reaches half of that and more.
+# The passes of the memory test read or write at most the memory's full bandwidth; a copy in the
+# same memory reaches at least half of that.
 VRAM_RATE = 2.0
-# Arrays are four times the last-level caches, which may serve a part of them.
+# The arrays are four times the last-level caches, which may serve a part of them.
 RAM_ERROR = 1.25
 # No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale
 # runs at more than 6.5 GHz.
@@ -65,19 +64,19 @@ HOST_COPIES = (
     "bandwidth_test_d2h",
 )
 STAGED = "p2p_staged"
-# How many bytes of the memory's traffic a measurement counts for each byte: nvbandwidth counts a
-# byte that is read and written once. bandwidthTest copies 32 MB, which the L2 cache holds: no
-# ceiling of the memory is one for it.
+# The measured bytes for each byte of memory traffic: nvbandwidth counts a byte that is read and
+# written once. bandwidthTest copies 32 MB, which fit into the L2 cache, so the memory sets no
+# ceiling for it.
 MEMORY_COPIES = {LOCAL_COPY: 1.0, "vram_copy": 1.0, "copy_local": 0.5}
-# gpu-burn's modes and the formats that each may run in: with tensor cores TF32, or float16 where
-# the library chooses that.
+# gpu-burn's modes and their possible formats: with tensor cores TF32, or float16 where the library
+# chooses that.
 BURN_MODES = {"float": ("f32",), "tensor": ("tf32", "f16"), "double": ("f64",)}
-# Models whose processor hangs on NVLink-C2C, published as 900 GB/s both ways together (GH200,
-# GB200, GB300; GB10 has less), and not on the PCI Express link that they show.
+# Models whose processor is connected by NVLink-C2C, published as 900 GB/s for both directions
+# together (GH200, GB200, GB300; GB10 has less), and not by the PCI Express link that they show.
 _C2C = re.compile(r"\bG[BH]\d+")
 C2C_GBS = 450.0
 
-Rate = tuple[float, str]  # the most that is possible, and how it is derived
+Rate = tuple[float, str]  # the maximum, and its derivation
 
 
 def _ceiling(
@@ -95,8 +94,9 @@ def gpu_ceilings(
     sheets: Sequence[Sheet],
     architectures: Sequence[Architecture],
 ) -> Iterator[Override]:
-    """The ceilings of each GPU and of each ordered pair; `gpus` and `cards` are the same GPUs,
-    in the same order.
+    """The ceilings of each GPU and of each ordered pair.
+
+    `gpus` and `cards` are the same GPUs, in the same order.
     """
     known = {
         gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus
@@ -119,7 +119,7 @@ def gpu_ceilings(
 
 
 def _host_link(gpu: GpuFacts) -> Rate | None:
-    """GB/s between the host's memory and this GPU in one direction."""
+    """The link between host memory and this GPU, in GB/s in one direction."""
     if gpu.model is not None and _C2C.search(gpu.model):
         return C2C_GBS, "NVLink-C2C to the processor in one direction"
     generation = pcie.link_maximum("generation ", gpu.card_link_gen, gpu.slot_link_gen)
@@ -136,8 +136,9 @@ def _pair(
     known: Mapping[str, Sheet | None],
     links: Mapping[str, Rate | None],
 ) -> Iterator[Override]:
-    """What goes from one GPU to another: over NVLink where there is one, and else over PCI
-    Express at the pace of the slower side.
+    """The ceilings of traffic from one GPU to another.
+
+    Over NVLink where there is one, otherwise over PCI Express at the rate of the slower side.
     """
     component = f"{first.name}->{second.name}"
     sides = [link for link in (links[first.name], links[second.name]) if link is not None]
@@ -146,8 +147,8 @@ def _pair(
         yield _ceiling(STAGED, component, "GB/s", LINK_ERROR, staged)
     if first.nvlink_active is None or second.nvlink_active is None:
         return
-    # All links that both have: where one of them ends is not always shown, and over a switch they
-    # all lead everywhere.
+    # The links that both have: where a link ends is not always shown, and through a switch every
+    # link reaches every GPU.
     count = min(first.nvlink_active, second.nvlink_active)
     found = staged
     if count:
@@ -195,7 +196,7 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
 def _products(
     card: ComputeFacts, own: Sheet | None, architectures: Sequence[Architecture]
 ) -> Iterator[Override]:
-    """Products of matrices: our own from cool and sustained, in the burn, and gpu-burn's."""
+    """Ceilings of matrix products: our own (short, sustained, in the burn) and gpu-burn's."""
     capability = card.compute_capability or (own.compute_capability if own is not None else None)
     known = architecture.find(architectures, capability, card.model)
     peaks = {
@@ -203,7 +204,7 @@ def _products(
     }
     if (
         "f8" in peaks and "i8" in peaks
-    ):  # eight bits are eight bits: with narrow accumulation float8 reaches INT8's rate
+    ):  # with narrow accumulation float8 reaches INT8's rate: both have eight bits
         peaks["f8"] = max(peaks["f8"], peaks["i8"])
     for dtype, peak in peaks.items():
         for name in (*gemm_names(dtype), burn_name(dtype)):
@@ -216,8 +217,9 @@ def _products(
 def _peak(
     card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str
 ) -> Rate | None:
-    """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the
-    architecture's where that is more.
+    """The dense peak of a format in TFLOP/s at the card's highest clock.
+
+    The sheet's value, or the architecture's where that is higher.
     """
     rates = list(_published(card, own, dtype))
     capped = (
@@ -274,8 +276,8 @@ def host_ceilings(
     """The ceilings of processors and RAM.
 
     `cores` counts the machine's cores, `singles` names those that are measured alone ("core:0").
-    `modules` are the memory modules: megatransfers a second and data bits; where one of them does
-    not say, RAM has no ceiling.
+    `modules` are the memory modules as megatransfers a second and data bits. RAM has no ceiling
+    where one of them is not known.
     """
     for dtype, operations in CPU_OPERATIONS.items():
         text = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"

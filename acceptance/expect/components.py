@@ -1,6 +1,4 @@
-"""The components that measurements belong to, by class, and what this machine
-does not offer to measure.
-"""
+"""Components of each class on this machine, and what it does not allow to measure."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice
 from acceptance.machine.machine_file import Machine
 
-# Counters and sensors that some GPUs have and others do not, by the class of components that has
-# them.
+# Counters that not every GPU has, by the class of the components that have them.
 COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-ecc": lambda counters: counters.ecc_uncorrected,
     "gpu-remap": lambda counters: counters.remap_failed,
@@ -29,23 +26,25 @@ COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-nvlink-recovery": lambda counters: counters.nvlink_recoveries,
     "gpu-nvlink-crc": lambda counters: counters.nvlink_crc_errors,
 }
-# All GPUs of the test: what a program that uses them all proves of none of them by name.
+# All GPUs of the test as one component, for programs that use them together and name no single GPU.
 ALL_GPUS = "gpus"
 
 
 def _all(*parts: object | None) -> object | None:
-    """Something where every part is there, else None."""
+    """A value other than None where no part is None, else None."""
     return None if None in parts else parts
 
 
 def core_name(siblings: tuple[int, ...]) -> str:
-    """A physical core by its first logical CPU."""
+    """The component name of a physical core, by its first logical CPU."""
     return f"core:{siblings[0]}"
 
 
 def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
-    """How many GPUs are due: NVIDIA's display functions on the PCI bus, or those declared if
-    they are more; never NVML's own list.
+    """How many GPUs are due.
+
+    NVIDIA's display functions on the PCI bus, or the declared GPUs if they are more; never NVML's
+    own list.
     """
     return max(len(gpus(inventory)), (machine.gpu_count() or 0) if machine else 0)
 
@@ -53,8 +52,9 @@ def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
 def resolve(
     machine: Machine | None, inventory: Inventory, sensors: frozenset[str], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Every class of components with its members on this machine; `names` are
-    the GPUs that are tested.
+    """Every class of components with its members on this machine.
+
+    `names` are the GPUs under test.
     """
     groups = [group.cores for group in inventory.cpu.core_groups]
     return {
@@ -70,8 +70,8 @@ def resolve(
         "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
         "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
         "disk": tuple(disk.component for disk in inventory.disks),
-        # Every NVMe disk tells its wear (NVMe base specification, SMART / Health Information log);
-        # others have no common form for it.
+        # Every NVMe disk reports its wear (NVMe base specification, SMART / Health Information
+        # log); other disks have no common form for it.
         "disk-nvme": tuple(disk.component for disk in inventory.disks if disk.kind == "nvme"),
         "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk)))
@@ -83,14 +83,14 @@ def resolve(
 
 
 def pair_name(first: str, second: str) -> str:
-    """The path from one GPU to another."""
+    """The component name of the path from one GPU to another."""
     return f"{first}->{second}"
 
 
 def _gpus(
     machine: Machine | None, inventory: Inventory, names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The classes of GPUs. Which counters a card has is taken from its answers before the run."""
+    """The classes of GPUs. The NVML answers before the run decide which counters a card has."""
     known = {
         device.pci_address: device
         for device in inventory.nvml.devices
@@ -148,8 +148,9 @@ def _gpus(
 def link_siblings(
     machine: Machine | None, inventory: Inventory, names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The GPUs of these names by model and by what card and slot can do together: only on equal
-    links are equal copies to be expected.
+    """The GPUs of these names, by model and by the link that card and slot can form.
+
+    Equal copies are to be expected on equal links only.
     """
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     found: dict[str, tuple[str, ...]] = {}
@@ -171,17 +172,16 @@ def _with_link_peers(
 
 
 def _formats(device: NvmlDevice) -> tuple[str, ...]:
-    """The number formats that a GPU has itself; all of them where the driver does not tell what
-    it is: then nothing is left out.
+    """The number formats that a GPU supports itself.
+
+    All formats where the driver does not report the compute capability: then nothing is left out.
     """
     capability = device.traits.compute_capability if device.traits is not None else None
     return DTYPES if capability is None else native_dtypes(capability)
 
 
 def _peers(devices: Sequence[tuple[Gpu, NvmlDevice]], inventory: Inventory) -> set[tuple[str, str]]:
-    """The pairs of GPUs of which the driver says that the first can read and
-    write the other's memory.
-    """
+    """The ordered pairs of GPUs with peer-to-peer access, according to the driver."""
     names = {device.index: gpu.name for gpu, device in devices}
     return {
         (names[pair.a], names[pair.b])
@@ -238,7 +238,7 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
         found.append(
             f"{', '.join(uncounted)}: NVLink errors: the driver does not show every counter of them"
         )
-    # One of two ways in which memory that went bad is put aside: rows since Ampere, pages before.
+    # Memory that went bad is retired in one of two ways: as rows since Ampere, as pages before.
     unread = [
         gpu
         for gpu in due

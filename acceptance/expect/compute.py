@@ -1,5 +1,6 @@
-"""How fast a GPU must compute and copy inside its memory: by the sheet of its model, else by its
-architecture, else not judged.
+"""Floors of matrix products and of copies inside a GPU's memory.
+
+They come from the model's sheet, else from the architecture; else nothing is judged.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from acceptance.expect.architecture import Architecture
 from acceptance.expect.limit_book import NO_ARCHITECTURE, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 
-# What comparing every element of every product may cost of the rate; the burn's `--plain` measures
-# it.
+# The share of the rate that remains when every element of every product is compared; the burn's
+# `--plain` measures it.
 VERIFIED_SHARE = 0.98
 ALL_THE_SAME = (
     "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
@@ -24,10 +25,10 @@ ALL_THE_SAME = (
 
 @dataclass(frozen=True, slots=True)
 class ComputeFacts:
-    """What a GPU shows of how fast it could be. None: it is not shown.
+    """Facts that decide how fast a GPU can be. None: not reported.
 
     `model` is NVML's name, `device_id` "10de:2684", `compute_capability` "8.9". The clocks are the
-    highest that NVML names.
+    highest that NVML reports.
     """
 
     name: str
@@ -46,10 +47,10 @@ class ComputeFacts:
 def compute_limits(
     cards: Sequence[ComputeFacts], sheets: Sequence[Sheet], architectures: Sequence[Architecture]
 ) -> Iterator[Override]:
-    """The floors of each card's products of matrices, burning too, and of its local copy, with
-    their bases; or why none can be.
+    """The floors of each card's matrix products, burn and local copy.
 
-    A format that the card does not have itself (`native_dtypes`) is not due, and has no entry.
+    Each has its basis, or a reason why there is none. A format that the card does not support
+    itself (`native_dtypes`) is not due, and has no entry.
     """
     for card in cards:
         own = sheet.find(sheets, pci_id=card.device_id, nvml_name=card.model)
@@ -66,8 +67,9 @@ def compute_limits(
 
 
 def burn_overrides(override: Override) -> Iterator[Override]:
-    """What the floor of a format's sustained products means for the burn, whose products are the
-    same; nothing for any other limit.
+    """The burn's floor from the floor of the sustained products, which are the same.
+
+    Nothing for any other limit.
     """
     names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
     if override.measurement not in names:

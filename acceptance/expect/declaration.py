@@ -1,6 +1,4 @@
-"""What a machine file declares, as limits: each declared fact becomes a
-measurement that can fail.
-"""
+"""Limits from the machine file: each declared fact becomes a measurement that can fail."""
 
 from __future__ import annotations
 
@@ -11,11 +9,11 @@ from acceptance.expect.compute import burn_overrides
 from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
 from acceptance.machine.machine_file import DeclaredDimm, Machine
 
-# Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines looked at (24 GiB
-# VM: 23.54 seen). One module of twelve missing is 8.3 %, so this floor still sees it.
+# Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines examined (24 GiB
+# VM: 23.54 seen). One missing module of twelve is 8.3 %, so this floor still detects it.
 RAM_SHARE_SEEN = 0.95
-# numpy's copy and triad reach 60 to 80 % of the channel peak on healthy desktops and servers; half
-# of it is a channel that is missing.
+# numpy's copy and triad reach 60 to 80 % of the channel peak on healthy desktops and servers; at
+# half of it a channel is missing.
 BANDWIDTH_SHARE = 0.5
 
 
@@ -156,9 +154,7 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
-    """The limits that the machine file sets itself, stamped as overrides; after them what those
-    of products mean for the burn.
-    """
+    """The machine file's own limits as overrides, then the limits of the burn from them."""
     own = [
         Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True)
         for row in machine.limit
@@ -169,8 +165,9 @@ def own_limits(machine: Machine, file: str) -> Iterator[Override]:
 
 
 def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:
-    """Floors for copy and triad, where the DIMMs' rate is known and the machine file says how
-    many channels they fill.
+    """Floors for copy and triad.
+
+    Only where the DIMMs' rate is known and the machine file declares the channels.
     """
     if rates_mts and machine.memory.channels is not None:
         floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)

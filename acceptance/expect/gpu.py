@@ -1,4 +1,4 @@
-"""What GPUs show of themselves, and the model sheets, as limits: links, copies, NVLink, memory.
+"""Limits of GPUs from their own facts and the model sheets: links, copies, NVLink, memory.
 
 Pairs of GPUs: `gpu_pair`.
 """
@@ -17,11 +17,11 @@ from acceptance.expect.sheet import Sheet, find
 from acceptance.machine import pcie
 
 # Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5
-# (0.82), H100 in a VM 51 of 63 (0.81), H200 55.5 (0.88). One generation or half the lanes less
-# leaves 0.51 at most.
+# (0.82), H100 in a VM 51 of 63 (0.81), H200 55.5 (0.88). A card one generation lower, or with half
+# the lanes, reaches 0.51 at most.
 COPY_SHARE = 0.75
-# The published rate of a link; NVML itself says up to 7 % more (26.562 of 25, 53.125 of 50). A
-# slower link is slower by far more.
+# Relative to the published rate of a link; NVML itself reports up to 7 % more (26.562 of 25, 53.125
+# of 50). A slower link is slower by far more.
 LINK_SHARE = 0.98
 # ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver
 # keeps a little.
@@ -39,10 +39,10 @@ DECLARE = "a [[limit]] in the machine file judges it all the same"
 
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
-    """What limits of a GPU are derived from. None: it is not shown.
+    """Facts of a GPU from which limits are derived. None: not reported.
 
-    `model` is NVML's name, `device_id` "10de:2684". `card_*` is the most that the card can do,
-    `slot_*` the slot (a VM withholds it): PCI Express generation and lanes. `nvlink_*` count links.
+    `model` is NVML's name, `device_id` "10de:2684". `card_*` is the maximum of the card, `slot_*`
+    that of the slot (a VM withholds it): PCI Express generation and lanes. `nvlink_*` count links.
     """
 
     name: str
@@ -64,8 +64,9 @@ class GpuFacts:
 def gpu_limits(
     gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
 ) -> Iterator[Override]:
-    """The limits of each GPU, and of each ordered pair of GPUs, with their
-    bases; or why none can be.
+    """The limits of each GPU and of each ordered pair of GPUs.
+
+    Each has its basis, or a reason why there is none.
     """
     sides = [
         Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model))
@@ -81,7 +82,7 @@ def gpu_limits(
 
 
 def _link(gpu: GpuFacts) -> Iterator[Override]:
-    """The link under load, and what can be copied over it."""
+    """Limits of the link under load, and of copies over it."""
     origin = "derived from card and slot"
     generation = pcie.link_maximum("generation ", gpu.card_link_gen, gpu.slot_link_gen)
     width = pcie.link_maximum("x", gpu.card_link_width, gpu.slot_link_width)
@@ -114,9 +115,9 @@ def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -
 
 
 def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
-    """How many links are active, and how fast each is.
+    """Limits of the number of active NVLinks and of their speed.
 
-    Where the driver lists no link there is nothing to be held against a limit, but a board that
+    Without any link in the driver's list there is nothing to compare with a limit, but a board that
     must have links is named all the same.
     """
     limit, reason = _links(gpu, sheet, alone=alone)
@@ -137,7 +138,7 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Over
 
 
 def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | None, str | None]:
-    """How many links must be active; or why that cannot be said."""
+    """The limit of active NVLinks, or the reason why there is none."""
     cure = "declare nvlink_links in the machine file"
     if sheet is None:
         return None, _no_sheet(gpu)
@@ -170,7 +171,7 @@ def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | 
 
 
 def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
-    """How many multiprocessors there are, and how much memory."""
+    """Limits of the number of multiprocessors and of the memory size."""
     for name, key in (("gpu_sm_count", "sm"), ("gpu_memory_total", "memory.gib")):
         doubt = sheet.doubt(key) if sheet else None
         if sheet is None or doubt:

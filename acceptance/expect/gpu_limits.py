@@ -1,6 +1,4 @@
-"""The limits that this machine's GPUs bring with them: what each shows of
-itself, and the sheet of its model.
-"""
+"""The limits of this machine's GPUs, from their own facts and their model sheets."""
 
 from __future__ import annotations
 
@@ -35,12 +33,12 @@ UNCOUNTED = (
 
 @functools.cache
 def sheets() -> tuple[Sheet, ...]:
-    """Every model sheet that rigproof brings. Raises SheetError."""
+    """All of rigproof's model sheets. Raises SheetError."""
     return sheet.read_all(resources.locate("models"))
 
 
 def device_of(inventory: Inventory, gpu: Gpu) -> NvmlDevice | None:
-    """What NVML says of a GPU; None where it does not know it."""
+    """NVML's record of a GPU; None where NVML does not know it."""
     return next(
         (device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None
     )
@@ -49,7 +47,7 @@ def device_of(inventory: Inventory, gpu: Gpu) -> NvmlDevice | None:
 def overrides(
     inventory: Inventory, names: tuple[str, ...], declared: Machine | None
 ) -> Iterator[Override]:
-    """The limits of the GPUs of these names, and of the ways between them."""
+    """The limits of the GPUs of these names, and of the paths between them."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     known = sheets()
     yield from gpu_limits(gpu_facts(inventory, due, declared), pair_facts(inventory, due), known)
@@ -57,7 +55,7 @@ def overrides(
     for gpu in due:
         device = device_of(inventory, gpu)
         traits = device.traits if device is not None else None
-        # A limit for a sensor that is not there would be a gap of the plan.
+        # A limit for a missing sensor would be a gap of the plan.
         if (
             traits is not None
             and traits.memory_thermometer
@@ -74,9 +72,9 @@ def overrides(
 
 
 def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]:
-    """The most that is possible of the GPUs of these names, and of the ways between them.
+    """The ceilings of the GPUs of these names, and of the paths between them.
 
-    What was declared is no ceiling.
+    Declared values set no ceiling.
     """
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     functions = {function.address: function for function in inventory.pci}
@@ -90,8 +88,9 @@ def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]
 
 
 def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
-    """A GPU without its slot where its link carries more than that offers: then the port above
-    it is the hypervisor's own.
+    """A GPU without its slot's maximum where its link exceeds that.
+
+    The port above it is then the hypervisor's own.
     """
     wider = (function.link_width or 0) > (gpu.slot_link_width or math.inf)
     faster = (generation(function.link_speed_gts) or 0) > (gpu.slot_link_gen or math.inf)
@@ -101,9 +100,9 @@ def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
 def gpu_facts(
     inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None
 ) -> tuple[GpuFacts, ...]:
-    """What limits of GPUs are derived from.
+    """The facts from which limits of GPUs are derived.
 
-    Where a VM is between, the machine file's word stands for what the slot can do.
+    In a VM the machine file's values stand for the slot's.
     """
     functions = {function.address: function for function in inventory.pci}
     listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
@@ -120,11 +119,10 @@ def gpu_facts(
 
 
 def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float | None, int | None]:
-    """The slot's greatest speed (GT/s a lane) and width (lanes); None for what is not shown, and
-    for both in a VM.
+    """The slot's maximum speed (GT/s of a lane) and width (lanes).
 
-    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing
-    of the slot.
+    None where it is not shown, and for both in a VM: the port that a VM shows above a
+    passed-through card is the hypervisor's own, and says nothing about the slot.
     """
     if device is not None and device.traits is not None and device.traits.virtualised:
         return None, None
@@ -158,13 +156,14 @@ def _facts_of(
 
 
 def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
-    """What keeps a run from passing: a GPU whose model counts memory errors from the factory on,
-    and that does not.
+    """What keeps a run from passing: a GPU without memory error counts.
+
+    Only of models that have ECC on when they leave the factory.
     """
     for gpu in gpus(inventory):
         device = device_of(inventory, gpu)
         if gpu.name not in names or device is None or device.traits is None:
-            continue  # that it does not answer is told by the checks of presence
+            continue  # the checks of presence report a GPU that does not answer
         known = sheet.find(sheets(), pci_id=gpu.device_id, nvml_name=gpu.model)
         if known is None or not known.ecc:
             continue
@@ -183,7 +182,7 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:
-    """Every ordered pair of GPUs of which NVML speaks."""
+    """Facts of every ordered pair of GPUs that NVML reports."""
     names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
     devices = {device.index: device for device in inventory.nvml.devices}
     return tuple(
@@ -202,12 +201,12 @@ def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, .
 
 @functools.cache
 def architectures() -> tuple[Architecture, ...]:
-    """What rigproof knows of cards without a sheet. Raises SheetError."""
+    """All of rigproof's architectures, for cards without a sheet. Raises SheetError."""
     return architecture.read(resources.locate("models") / "architectures.toml")
 
 
 def compute_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[ComputeFacts, ...]:
-    """What floors of computing are derived from."""
+    """The facts from which floors of compute and memory copies are derived."""
     return tuple(_card(gpu, device_of(inventory, gpu)) for gpu in due)
 
 

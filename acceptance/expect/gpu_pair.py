@@ -9,10 +9,10 @@ from acceptance.core.grammar import with_article
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
 from acceptance.expect.sheet import Sheet
 
-# Over NVLink, against copies through the host: 3090 Ti 8.5 times, H100 9.7, A100 12. The least that
-# can be, one V100 link beside a whole Gen3 x16, is above 2 still.
+# Over NVLink, relative to copies through the host: 3090 Ti 8.5 times, H100 9.7, A100 12. The lowest
+# possible gain, one V100 link beside a whole Gen3 x16, is still above 2.
 NVLINK_GAIN = 2.0
-# Without NVLink both go over PCI Express: equal but for the noise (4090: 1.00 to 1.02), or faster
+# Without NVLink both go over PCI Express: equal within the noise (4090: 1.00 to 1.02), or faster
 # without the host between.
 PCIE_GAIN = 0.9
 # Healthy pairs: 3090 Ti 52.8 of 56.3 GB/s (0.94), A100 270 of 300 (0.90), H100 365 of 450 (0.81).
@@ -21,10 +21,11 @@ WRITE_SHARE = 0.65
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """From GPU `a` to GPU `b` ("gpu0", "gpu1").
+    """Facts of the path from GPU `a` to GPU `b` ("gpu0", "gpu1").
 
-    `nvlinks` is how many links lead from one to the other, through a switch or not; `p2p` NVML's
-    word for peer-to-peer access ("ok", "chipset-not-supported", ...), None where it has none.
+    `nvlinks` is how many links lead from one to the other, directly or through a switch; `p2p` is
+    NVML's status of peer-to-peer access ("ok", "chipset-not-supported", ...), None where it has
+    none.
     """
 
     a: str
@@ -35,7 +36,7 @@ class PairFacts:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One GPU of a pair: its name, its model in words, and the sheet of that model."""
+    """One GPU of a pair: its component name, its model's name, and that model's sheet."""
 
     name: str
     model: str
@@ -43,8 +44,9 @@ class Side:
 
 
 def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[Override]:
-    """The limits of the way from one GPU to another; `pair` is None where NVML
-    says nothing of the pair.
+    """The limits of the path from one GPU to another.
+
+    `seen` is None where NVML says nothing of the pair.
     """
     yield _supported(first, second, pair)
     yield _gain(f"{first.name}->{second.name}", pair)
@@ -127,8 +129,8 @@ def _gain(component: str, pair: PairFacts | None) -> Override:
     return Override("p2p_gain", "derived from the path", at_least(floor, "ratio", text), component)
 
 
-# What goes from one GPU to another, each measured by a program of its own: p2pBandwidthLatencyTest,
-# nvbandwidth twice, our copy load.
+# Write bandwidths from one GPU to another, each measured by a program of its own:
+# p2pBandwidthLatencyTest, nvbandwidth twice, our copy load.
 WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
 
 

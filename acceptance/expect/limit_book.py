@@ -1,6 +1,4 @@
-"""Where a limit comes from, in order: machine file, then what the machine file declares, then
-the class default.
-"""
+"""Limits by precedence: the machine file's own, those from declarations, class defaults."""
 
 from __future__ import annotations
 
@@ -13,22 +11,21 @@ import msgspec
 from acceptance import resources
 from acceptance.core.limit import Limit
 
-# The origins of what cannot be judged because nothing is known of the GPU's model. What is left
-# unjudged on purpose has another.
+# The origins of entries without a limit because the GPU's model is not known. Measurements that
+# have no limit on purpose have another origin.
 NO_SHEET, NO_ARCHITECTURE = "model sheets", "architectures"
 
 
 class LimitFileError(Exception):
-    """A limits file of rigproof's own is wrong; the message names file and key."""
+    """One of rigproof's own limit files is wrong; the message names file and key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
     """One limit for one measurement, on every component or on one.
 
-    With `limit` absent, `unlimited` says why none can be.
-
-    `own` marks what the machine file's `[[limit]]` tables set.
+    Without `limit`, `unlimited` says why there is none. `own` marks the machine file's `[[limit]]`
+    tables.
     """
 
     measurement: str
@@ -39,8 +36,7 @@ class Override:
     own: bool = False
 
 
-# Of each measurement and component (None for all of them), the place of the first entry that names
-# both.
+# By measurement and component (None: all of them), the index of the first entry for both.
 _Places = dict[str, dict[str | None, int]]
 
 
@@ -54,7 +50,7 @@ def _places(entries: Sequence[Override]) -> _Places:
 def _first(
     entries: Sequence[Override], places: _Places, measurement: str, component: str
 ) -> Override | None:
-    """The first entry that holds for this measurement of this component, or None."""
+    """The first entry that applies to this measurement of this component, or None."""
     own = places.get(measurement, {})
     found = [own[name] for name in (component, None) if name in own]
     return entries[min(found)] if found else None
@@ -62,10 +58,10 @@ def _first(
 
 @dataclass(frozen=True, slots=True)
 class LimitBook:
-    """Limits in order of precedence: the first that names the measurement, and the component if it
-    names one, holds.
+    """Limits in order of precedence.
 
-    `ceilings` hold beside them, whatever limit goes before which: the most that is possible.
+    The first entry for the measurement, and for the component if it names one, applies. `ceilings`
+    apply beside them, whichever limit takes precedence.
     """
 
     entries: tuple[Override, ...] = ()
@@ -78,11 +74,11 @@ class LimitBook:
         object.__setattr__(self, "_most", _places(self.ceilings))
 
     def find(self, measurement: str, component: str) -> Override | None:
-        """The entry that holds for this measurement of this component, or None."""
+        """The entry that applies to this measurement of this component, or None."""
         return _first(self.entries, self._limits, measurement, component)
 
     def knows(self, measurement: str) -> bool:
-        """Whether any entry names the measurement, be it to say that no limit can exist."""
+        """Whether any entry names the measurement, even to say that it has no limit."""
         return measurement in self._limits
 
     def after(self, first: Iterable[Override]) -> LimitBook:
@@ -90,13 +86,11 @@ class LimitBook:
         return LimitBook((*first, *self.entries), self.ceilings)
 
     def under(self, ceilings: Iterable[Override]) -> LimitBook:
-        """This book with these ceilings as well."""
+        """This book with these further ceilings."""
         return LimitBook(self.entries, (*self.ceilings, *ceilings))
 
     def ceiling(self, measurement: str, component: str) -> Limit | None:
-        """The most that is possible of this measurement of this component, or
-        None where nobody can tell.
-        """
+        """The ceiling of this measurement of this component, or None where it is not known."""
         found = _first(self.ceilings, self._most, measurement, component)
         return found.limit if found is not None else None
 
@@ -159,11 +153,10 @@ def must_be_zero(basis: str) -> Limit:
 
 
 def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, str]:
-    """The bandwidth floor of known DIMMs in GB/s, and its derivation: fraction x rate x 64 bit x
-    channels / 8.
+    """The bandwidth floor of known DIMMs in GB/s, and its derivation.
 
-    The slowest DIMM sets the rate of all. Source of the formula: JEDEC DDR channels are 64 data
-    bits wide (DDR5: two of 32).
+    fraction x rate x 64 bit x channels / 8, with the rate of the slowest DIMM, which all run at.
+    Source of the formula: JEDEC DDR channels are 64 data bits wide (DDR5: two of 32).
     """
     peak = min(rate_mts) * 8 * channels / 1000.0
     return (

@@ -1,4 +1,4 @@
-"""The plan of a run, made once before anything is heated, and the lints that come before it."""
+"""The plan of a run, made once before anything is heated, and the lints before it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from acceptance.expect.limit_book import LimitBook
 
 
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
-    """Both ways, over every check there is: units agree, every limit is measured, every measurement
-    has a limit or says why not.
+    """Check limits and measurements of all checks against each other.
 
-    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a
-    waiver without a bound.
+    Units must agree, every limit must be measured, and every measurement needs a limit or a reason
+    for none. Raises PlanError, also where the machine file limits a measurement that no waiver may
+    excuse: that would be a waiver without a bound.
     """
     every = [(check, measures) for check in collected for measures in check.measures]
     units: dict[str, str] = {}
@@ -31,7 +31,7 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
                 f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}"
             )
     unwaivable = {measures.name for _, measures in every if not measures.waivable}
-    own = -1  # the number of the machine file's own limit: the book begins with them, in its order
+    own = -1  # the index of the machine file's own limit: the book begins with them, in file order
     for entry in book.entries:
         name, where = entry.measurement, entry.origin
         own += entry.own
@@ -63,7 +63,7 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
 def lint_waivers(
     collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str
 ) -> None:
-    """A waiver must name something that exists and that may be waived. Raises PlanError."""
+    """Check that each waiver names something that exists and may be waived. Raises PlanError."""
     for number, waiver in enumerate(waivers):
         named = [
             one for check in collected for one in check.measures if one.name == waiver.measurement
@@ -84,10 +84,10 @@ def lint_waivers(
 def dues(
     check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook
 ) -> tuple[Due, ...]:
-    """Everything one check owes on this machine.
+    """Everything that one check owes on this machine.
 
-    Raises PlanError for a component class that nothing resolves, and for a component for which
-    there is neither a limit nor a reason.
+    Raises PlanError for an unknown class of components, and for a component that has neither a
+    limit nor a reason for none.
     """
     found: list[Due] = []
     for measures in check.measures:
@@ -126,8 +126,9 @@ def _gaps(
     classes: Mapping[str, Sequence[str]],
     book: LimitBook,
 ) -> Iterator[str]:
-    """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that
-    this machine does not show.
+    """What keeps a full run from passing.
+
+    A GPU that no check loads, or a limit for a component that this machine does not show.
     """
     loaded = {check.id for check in checks if check.session == "load" and check.heats}
     heated = {due.component for check in planned if check.id in loaded for due in check.due}
@@ -166,13 +167,12 @@ def build(
     gaps: Sequence[str] = (),
     narrowed: bool = False,
 ) -> Plan:
-    """The plan of one run: session by session, in each gates first and what heats last, else as in
-    `collected`.
+    """The plan of one run.
 
-    `narrowed` says that `components` hold only some of the machine's GPUs.
-
-    Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
-    is due.
+    The order is by session; in each session gates come first and checks that heat last, otherwise
+    the order of `collected` stays. `narrowed` means that `components` hold only some of the
+    machine's GPUs. Raises PlanError when a lint finds a contradiction, or a pattern of `only`
+    selects nothing that is due.
     """
     lint(collected, book)
     lint_waivers(collected, waivers, declared_in or "the machine file")

@@ -1,8 +1,8 @@
-"""What a GPU's sensor can say at all: the range of every reading. Pure.
+"""The possible range of every reading of a GPU's sensors. Pure.
 
 A value outside its range was not measured: drivers give 0, -128 or all ones for a sensor that does
 not answer, and such a number must neither prove good cooling nor accuse a card. Ranges are wide, so
-that no healthy card leaves them; limits are another matter.
+that no healthy card leaves them; limits are separate.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from acceptance.core import clock_reasons
 
 Range = tuple[float, float]
 
-# A chip switches itself off at about 105 degC, GDDR6X memory is specified to 110; a card that is on
-# is warmer than freezing air.
+# A chip shuts down at about 105 degC, GDDR6X memory is specified to 110; a card that is on is above
+# freezing.
 _CHIP_C: Range = (1.0, 130.0)
 _MEMORY_C: Range = (1.0, 150.0)
-# 32-bit counters answer all ones on a card that has fallen off the bus, and
+# 32-bit counters read as all ones on a card that has fallen off the bus, and
 # NVML_VALUE_NOT_AVAILABLE is all ones too (nvml.h).
 _COUNTER: Range = (0.0, 2.0**32 - 2)
 _FLAG: Range = (0.0, 1.0)
@@ -52,7 +52,7 @@ _COUNTERS = (
     "nvlink_crc_errors",
 )
 _SETTINGS = ("power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabled")
-# Sampled once a second; every other reading five times.
+# Sampled once a second; every other reading five times a second.
 SLOW = frozenset((*_TIMES, *_COUNTERS, *_SETTINGS))
 RANGES: dict[str, Range] = {
     "temperature_c": _CHIP_C,
@@ -72,10 +72,10 @@ RANGES: dict[str, Range] = {
     **dict.fromkeys(_TIMES, (0.0, 1e10)),
     **dict.fromkeys(_COUNTERS, _COUNTER),
 }
-# Momentary power of healthy cards reaches 1.35 of the limit in pulses (two H200, 943 of 700 W); a
-# reading of twice as much is none.
+# Momentary power of healthy cards reaches 1.35 of the limit in pulses (two H200, 943 of 700 W);
+# twice the limit is no valid reading.
 _POWER_FACTOR = 2.0
-# Clocks are told in steps of some MHz, and never above the highest that the card names.
+# Clocks are reported in steps of some MHz, and never above the card's highest.
 _CLOCK_FACTOR = 1.05
 
 
@@ -84,8 +84,9 @@ def card_ranges(
     highest_sm_mhz: float | None = None,
     highest_memory_mhz: float | None = None,
 ) -> dict[str, Range]:
-    """The ranges of one card, narrowed by its own power limits and highest clocks where the
-    driver tells them.
+    """The ranges of one card.
+
+    Narrowed by its own power limits and highest clocks, where the driver reports them.
     """
     found = dict(RANGES)
     limits = [one for one in power_limits_w if one]
@@ -101,7 +102,10 @@ def card_ranges(
 
 
 def outside(ranges: Mapping[str, Range], name: str, value: float) -> bool:
-    """Whether a reading is out of its range; NaN is. A reading without a range never is."""
+    """Whether a reading is out of its range; NaN is.
+
+    A reading without a range never is.
+    """
     if name not in ranges:
         return False
     low, high = ranges[name]

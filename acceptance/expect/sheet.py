@@ -1,6 +1,4 @@
-"""Model sheets: what a GPU model is and promises, one TOML file each, strictly read; and which
-of them is the sheet of a card.
-"""
+"""Model sheets: one TOML file a GPU model, strictly read, and the search for a card's sheet."""
 
 from __future__ import annotations
 
@@ -15,22 +13,24 @@ from acceptance.core.dtype import gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.core.strict import Strict, Text
 
-# The class limits of everything that is not a GPU, and what is known of models without a sheet, lie
-# in the same folder.
+# Files of the same folder that are no sheets: the class limits of everything that is not a GPU, and
+# the architectures for models without a sheet.
 NOT_SHEETS = ("host.toml", "architectures.toml")
 LOCAL_COPY = "copy_own_d2d"
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
-Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is no figure
+Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is not allowed
 
 
 class SheetError(Exception):
-    """A model sheet of rigproof's own is wrong; the message names file and key."""
+    """One of rigproof's own model sheets is wrong; the message names file and key."""
 
 
 class SheetMemory(Strict, frozen=True):
-    """`[memory]`: `gib` is what the driver may show, `pin_gbps` the rate of one data pin,
-    `bandwidth_gbs` GB/s.
+    """`[memory]` of a sheet.
+
+    `gib` is the most that the driver may show, `pin_gbps` the rate of one data pin, `bandwidth_gbs`
+    GB/s.
     """
 
     gib: Figure
@@ -41,10 +41,10 @@ class SheetMemory(Strict, frozen=True):
 
 
 class SheetPeak(Strict, frozen=True):
-    """`[peak]`: dense peaks in TFLOP/s, int8 in TOP/s; fp16, bf16 and tf32 are the tensor cores'
-    with FP32 accumulation.
+    """`[peak]` of a sheet: dense peaks in TFLOP/s, int8 in TOP/s.
 
-    None: the model does not have it, or no source gives it.
+    fp16, bf16 and tf32 are those of the tensor cores with FP32 accumulation. None: the model does
+    not have the format, or no source gives its peak.
     """
 
     fp32: Figure
@@ -58,9 +58,9 @@ class SheetPeak(Strict, frozen=True):
 
 
 class SheetThermal(Strict, frozen=True):
-    """`[thermal]`: degrees Celsius, as far as a source gives them.
+    """`[thermal]` of a sheet: degrees Celsius, as far as a source gives them.
 
-    A card's own answer goes before it.
+    The card's own values take precedence.
     """
 
     source: Text
@@ -70,10 +70,10 @@ class SheetThermal(Strict, frozen=True):
 
 
 class SheetNvLink(Strict, frozen=True):
-    """`[nvlink]`: `links` is how many the driver lists, `link_gbs` the published rate of one link
-    in one direction in GB/s.
+    """`[nvlink]` of a sheet.
 
-    `active` are the numbers of active links that are healthy: all of them on a board that is wired
+    `links` is how many the driver lists, `link_gbs` the published rate of one link in one direction
+    in GB/s. `active` are the healthy numbers of active links: all of them on a board that is wired
     to others; 0, or the number that bridges carry, on a card that takes bridges.
     """
 
@@ -83,13 +83,14 @@ class SheetNvLink(Strict, frozen=True):
     active: Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)]
 
     def full(self) -> int:
-        """How many links are active where the card is connected as it can be."""
+        """How many links are active on a fully connected card."""
         return max(self.active)
 
 
 class SheetLimit(Strict, frozen=True):
-    """`[[limit]]`: the least that a sound card of this model reaches; below
-    `warn_low` it is remarked.
+    """`[[limit]]` of a sheet: the least that a sound card of this model reaches.
+
+    A value below `warn_low` is a warning.
     """
 
     measurement: Text
@@ -99,18 +100,18 @@ class SheetLimit(Strict, frozen=True):
     warn_low: Figure | None = None
 
     def limit(self) -> Limit:
-        """The limit itself; raises ValueError as Limit does."""
+        """The row as a Limit; raises ValueError as Limit does."""
         return Limit(self.unit, self.basis, low=self.low, warn_low=self.warn_low)
 
 
 class Sheet(Strict, frozen=True):
-    """One GPU model. `source` says in one sentence where its figures are from.
+    """One GPU model. `source` says in one sentence where its values come from.
 
-    `boost_mhz` is the clock that the peaks go by, `nvml_max_sm_mhz` the highest that NVML names.
-    `p2p` is whether two such cards can read each other's memory: "bridge" means over an NVLink
-    bridge only. `ecc`: it leaves the factory with ECC on. `half_rate` marks tensor cores that run
-    at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ, and
-    `exempt` peaks that do not follow SM x clock x operations per clock, each with the reason.
+    `boost_mhz` is the clock of the peaks, `nvml_max_sm_mhz` the highest that NVML reports. `p2p`
+    says whether two such cards can read each other's memory; "bridge" means over an NVLink bridge
+    only. `ecc` means that it leaves the factory with ECC on. `half_rate` marks tensor cores that
+    run at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ,
+    and `exempt` peaks that do not follow SM x clock x operations per clock, each with the reason.
     """
 
     name: Text
@@ -141,14 +142,15 @@ class Sheet(Strict, frozen=True):
     limit: tuple[SheetLimit, ...] = ()
 
     def doubt(self, key: str) -> str | None:
-        """Why a fact such as "sm" or "memory.gib" is doubtful, or None; a doubtful table makes
-        all its facts so.
+        """Why a fact such as "sm" or "memory.gib" is doubtful, or None.
+
+        A doubtful table makes all its facts doubtful.
         """
         return self.doubtful.get(key) or self.doubtful.get(key.partition(".")[0])
 
 
 def _facts(table: msgspec.Struct) -> Iterator[str]:
-    """Every key that is filled in, tables and what is in them alike: "memory", "memory.gib"."""
+    """Every key that has a value, of the table and of its inner tables: "memory", "memory.gib"."""
     for key in table.__struct_fields__:
         value = getattr(table, key)
         if value is not None and key != "limit":
@@ -158,7 +160,7 @@ def _facts(table: msgspec.Struct) -> Iterator[str]:
 
 
 def _problem(sheet: Sheet) -> str | None:
-    """What types cannot say."""
+    """The first problem that types cannot express, or None."""
     known = set(_facts(sheet))
     for key in sheet.doubtful:
         if key not in known:
@@ -179,8 +181,9 @@ def _problem(sheet: Sheet) -> str | None:
 
 
 def _limit_problem(sheet: Sheet) -> str | None:
-    """What is wrong with the limits: each must be of something that is measured on this model,
-    once, and be a limit.
+    """The first problem of the limits, or None.
+
+    Each must be a valid limit, once, of a measurement that is taken on this model.
     """
     pairs = [gemm_names(dtype) for dtype in native_dtypes(sheet.compute_capability)]
     units = {LOCAL_COPY: "GB/s", **{name: "TFLOP/s" for pair in pairs for name in pair}}
@@ -227,19 +230,19 @@ def read_all(folder: Path) -> tuple[Sheet, ...]:
 
 
 def _plain(name: str) -> str:
-    """A name without the maker's, which drivers before 470 leave out."""
+    """A model name without "NVIDIA", which drivers before 470 leave out."""
     return name.removeprefix("NVIDIA ")
 
 
 def find(
     sheets: Sequence[Sheet], *, pci_id: str | None = None, nvml_name: str | None = None
 ) -> Sheet | None:
-    """The one sheet that agrees with all that is known of a card; None where none does or several
-    do, which is no ground to guess.
+    """The only sheet that agrees with all known facts of a card.
 
-    `pci_id` is "10de:2684", `nvml_name` the model as NVML names it. Both must agree where both are
-    given: one id is sold as several models (virtual GPUs have the card's id and a name of their
-    own), and one name stands for several.
+    None where no sheet agrees or several do: the choice is never guessed. `pci_id` is "10de:2684",
+    `nvml_name` the model as NVML names it. Both must agree where both are given: one id is sold as
+    several models (virtual GPUs have the card's id and a name of their own), and one name stands
+    for several.
     """
     if pci_id is None and nvml_name is None:
         return None

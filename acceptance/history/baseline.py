@@ -1,6 +1,6 @@
 """A machine's baseline: facts and measurements of the accepted run, under a seal.
 
-It never makes a run pass. A certificate that was changed by anybody is no certificate.
+A baseline never makes a run pass. A certificate whose content was changed is refused.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ RUN_AGAIN = "run `rigproof accept` again"
 
 
 class RunRejected(Exception):
-    """A run cannot be a baseline; the message is how the sentence about that run goes on."""
+    """A run cannot be a baseline; the message completes a sentence that begins with the run."""
 
 
 class BrokenSeal(Exception):
-    """What was read is not what was sealed; the message is how the sentence
-    about the file goes on.
+    """The content does not match its seal, or cannot be read.
+
+    The message completes a sentence that begins with the file.
     """
 
 
 class NewerFormat(Exception):
-    """A later rigproof wrote it; the message is how the sentence about the file goes on."""
+    """A newer rigproof wrote the file; the message completes a sentence that begins with it."""
 
 
 class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One measurement of one component, in `unit`.
 
-    `serial` is the part's own UUID or serial number, where the run told it.
+    `serial` is the part's own UUID or serial number, if the run recorded it.
 
-    `among` is how far the run's own values of it lie apart, where it took several. `spread` is how
-    far two runs of one sound part may lie apart in general, which `basis` explains; None where two
-    runs cannot be compared, and `basis` says why.
+    `among` is the range of the run's own values, if there are several. `spread` is how far two runs
+    of one sound part may lie apart in general; `basis` says where that comes from. It is None if
+    two runs cannot be compared, and `basis` says why.
     """
 
     check: str
@@ -60,9 +61,7 @@ class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FormerBaseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The certificate that this one took the place of, by its run, when it was
-    accepted, and its seal.
-    """
+    """The certificate that this one replaced: its run, when it was accepted, and its seal."""
 
     run_id: str
     accepted_utc: str
@@ -70,14 +69,15 @@ class FormerBaseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is kept of the run that accepted a machine.
+    """The record of the run that accepted a machine.
 
-    `folder` is the run's folder, `accepted_utc` when somebody made it the baseline.
+    `folder` is the run's folder, `accepted_utc` the time when it was made the baseline, and
+    `rigproof` the version that wrote the certificate.
 
-    `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with
-    the machine, `set_aside` what the run was found to be worse in than the baseline and the nights
-    before, `warnings` what it remarked. `provenance` is the run's own: driver, image, versions.
-    `era` are the facts on which the run's figures depend: with others, figures are another era's.
+    `waived` are the shortfalls accepted with the machine. `set_aside` are the failures and errors
+    of the run against the former baseline and the nights before, and `warnings` its warnings.
+    `provenance` is the run's own: driver, image, versions. `era` holds the facts on which the
+    measurements depend: with other facts, measurements are of another era.
     """
 
     machine_id: str
@@ -96,7 +96,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replaces: FormerBaseline | None = None
 
     def figure(self, check: str, measurement: str, component: str) -> BaselineValue | None:
-        """What was measured of a component as that run named it; None where nothing was."""
+        """The measurement of a component by that run's name for it; None if there is none."""
         found = (
             one
             for one in self.figures
@@ -124,11 +124,11 @@ def make(
 ) -> Certificate:
     """The certificate of a run, judged here from its records.
 
-    Raises RunRejected for one that is no whole PASS, and UnreadableRun.
+    With `anew` the run is not compared with the baseline and the nights in its plan: the machine
+    was changed, and is to be accepted as it is. Limits apply as ever, and what is ignored is
+    recorded in `set_aside`.
 
-    With `anew` the run is not held against the baseline and the nights in its plan: the machine was
-    changed, and is to be accepted as it is. Limits hold as ever, and what is set aside is written
-    down.
+    Raises RunRejected for a run that is not a full PASS, and UnreadableRun.
     """
     held = fold(entries)
     verdict = fold(_without_past(entries)) if anew else held
@@ -156,7 +156,7 @@ def make(
         birth=birth,
         figures=tuple(_figures(verdict, entries, book, virtual)),
         waived=tuple(finding.text for finding in verdict.of_kind("waived")),
-        # By itself it is a PASS: whatever is against it is only what was before it.
+        # By itself the run is a PASS, so every other failure or error comes from its past.
         set_aside=tuple(finding.text for finding in held.of_kind("fail", "error")),
         warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
         provenance=verdict.provenance,
@@ -181,7 +181,7 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
 
 
 def _without_past(entries: Sequence[Entry]) -> list[Entry]:
-    """The same run, with a plan that knows of no baseline and no nights before."""
+    """The same run, with a plan that has no baseline and no nights before."""
     return [
         msgspec.structs.replace(
             entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan))
@@ -237,10 +237,9 @@ def _figure(
 
 
 def seal(content: bytes) -> str:
-    """SHA-256 over the content of a JSON document, whatever its white space and the order of its
-    keys.
+    """SHA-256 of a JSON document's content, whatever its white space and order of keys.
 
-    Raises ValueError for no JSON.
+    Raises ValueError if it is not JSON.
     """
     return hashlib.sha256(
         msgspec.json.encode(msgspec.json.decode(content), order="deterministic")
@@ -248,7 +247,7 @@ def seal(content: bytes) -> str:
 
 
 def encode_certificate(certificate: Certificate) -> bytes:
-    """The file of a certificate: JSON, laid out for people."""
+    """The file of a certificate: indented JSON."""
     content = msgspec.json.encode(certificate)
     return (
         msgspec.json.format(
@@ -259,9 +258,9 @@ def encode_certificate(certificate: Certificate) -> bytes:
 
 
 def decode_certificate(file: bytes) -> tuple[Certificate, str]:
-    """A certificate from its file, with its seal.
+    """The certificate in a file, and its seal.
 
-    Raises BrokenSeal or NewerFormat; the seal is looked at before anything is believed.
+    The seal is checked before anything else is used. Raises BrokenSeal or NewerFormat.
     """
     try:
         found = msgspec.json.decode(file, type=_Sealed)
@@ -273,5 +272,5 @@ def decode_certificate(file: bytes) -> tuple[Certificate, str]:
         if seal(bytes(found.certificate)) != found.sha256:
             raise BrokenSeal("is not what was sealed: somebody or something has changed it")
         return msgspec.json.decode(found.certificate, type=Certificate), found.sha256
-    except (ValueError, RecursionError) as error:  # no JSON, or of another shape
+    except (ValueError, RecursionError) as error:  # not JSON, or of another shape
         raise BrokenSeal(f"is no certificate that can be read ({error})") from error

@@ -6,19 +6,19 @@ import msgspec
 
 from acceptance.history.change_rules import ChangeBook
 
-# How a gap of a plan begins that is none of the run's own: what was before it cannot be read, and
-# the run is to be held against that.
+# How a plan's gap begins if earlier runs cannot be read, so that this run cannot be compared with
+# them. Such a gap is no shortfall of the run itself.
 CHANGES_UNKNOWN = "what changed since the machine was accepted cannot be told"
 NIGHTLY_CHANGES_UNKNOWN = "what changed from night to night cannot be told"
 NOT_COMPARED = (CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN)
 
 
 class KnownChange(msgspec.Struct, frozen=True):
-    """A change since the baseline that a night before has told of: `part` as the baseline names it,
-    "" for the machine.
+    """A change since the baseline that an earlier night has reported.
 
-    `what` is the fact, or what became of the part ("moved"); `now` is what it was on that night,
-    `since` the date of the first night that told of it.
+    `part` is the name in the baseline, "" for the machine. `what` is the fact, or what happened to
+    the part ("moved"). `now` is its value on that night, `since` the date of the first night that
+    reported it.
     """
 
     part: str
@@ -28,13 +28,14 @@ class KnownChange(msgspec.Struct, frozen=True):
 
 
 class MachineFacts(msgspec.Struct, frozen=True):
-    """A machine as one run found it: `utc` is when that run began.
+    """Facts of a machine in one run, which began at `utc`.
 
-    `parts` are its GPUs, disks, DIMMs and network links, those without a serial number too;
+    `parts` are its GPUs, disks, DIMMs and network links, with or without a serial number.
     `identities` are UUIDs and serial numbers by component. `looked` names the kinds of parts that
-    could be looked for. `facts` are (component, name, text), the component "" for the machine.
-    `book` has the rules by which another run is held against it; a certificate has none, a plan
-    has. So it is with `known`: the changes that the night before has told of.
+    could be listed. `facts` are (component, name, text), with component "" for the machine.
+
+    `book` has the rules for comparing another run with it, and `known` the changes that the night
+    before reported. A plan has both, a certificate neither.
     """
 
     run_id: str

@@ -1,8 +1,8 @@
-"""The baseline's file: reading it, and making a run the baseline.
+"""The baseline's file: read it, and make a run the baseline.
 
-It lies beside the history as `baseline.json`; those that it took the place of are kept in
-`baselines/`. At no moment is there half a one, or none where there was one: a new one is written
-beside it, reaches the disk, and then takes its name.
+It is `baseline.json` beside the history; replaced ones are kept in `baselines/`. A new file is
+written beside the old one, synced to the disk and then renamed, so that there is a whole file at
+every moment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A certificate with its seal, and the file that holds it."""
+    """A certificate with its seal and its file."""
 
     certificate: Certificate
     sha256: str
@@ -48,10 +48,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """A run that is the baseline now.
+    """The result of making a run the baseline.
 
-    `former` is the file in which the one before it is kept; `already` says that it was the
-    baseline.
+    `former` is the file that keeps the previous baseline; `already` says that the run was the
+    baseline before.
     """
 
     baseline: Baseline
@@ -60,15 +60,15 @@ class AcceptResult:
 
 
 def path(out: Path, machine_id: str) -> Path:
-    """Where the baseline of a machine is, or would be."""
+    """The path of a machine's baseline, whether or not it exists."""
     return location.folder(out, machine_id) / NAME
 
 
 def read(out: Path, machine_id: str) -> Baseline | None:
-    """The baseline of a machine; None where none was ever recorded.
+    """The baseline of a machine; None if none was ever recorded.
 
-    Raises BaselineUnsound for one that cannot be read, or whose seal is broken: a run that should
-    have been held against it is unjudged.
+    Raises BaselineUnsound if it cannot be read or its seal is broken: a run that should be compared
+    with it is unjudged.
     """
     return _read(path(out, machine_id), machine_id)
 
@@ -94,7 +94,7 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
 
 
 def require(out: Path, machine_id: str) -> Baseline:
-    """The same, where there must be one. Raises BaselineRefused where there is none."""
+    """The baseline of a machine. Raises BaselineRefused if there is none, and BaselineUnsound."""
     found = read(out, machine_id)
     if found is None:
         raise BaselineRefused(
@@ -114,15 +114,13 @@ def _opened(file: Path, content: bytes) -> Baseline:
 
 
 def _former_files(folder: Path) -> Iterator[Path]:
-    """The certificates that were baselines before."""
+    """The files of earlier baselines."""
     with contextlib.suppress(OSError):
         yield from sorted((folder / FORMER).glob("*.json"))
 
 
 def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
-    """The baselines before this one, the oldest first; of those that were kept, the ones that
-    can be believed.
-    """
+    """The earlier baselines that can be read and whose seals are intact, oldest first."""
     found = []
     for file in _former_files(path(out, machine_id).parent):
         with contextlib.suppress(BaselineUnsound, OSError):
@@ -135,12 +133,12 @@ def accept(
 ) -> AcceptResult:
     """Make a recorded run the baseline of this machine.
 
-    With `replace` it may take the place of another, which it is not held against.
+    With `replace` it may replace another baseline, with which it is then not compared.
 
-    Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be
-    written. Without `replace` the first where there is one already, the second where that cannot be
-    believed. What was there is there then as before. Raises JournalError and UnreadableRun as
-    reading and judging a run do.
+    Raises BaselineRefused if the run cannot be a baseline, or, without `replace`, if there is one
+    already. Raises BaselineUnsound if the file cannot be written, or, without `replace`, if the
+    present one cannot be trusted. On an error the present baseline stays. Raises JournalError and
+    UnreadableRun too.
     """
     made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
@@ -157,8 +155,9 @@ def accept(
 
 
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
-    """The certificate of a run of this machine, as if there were none before; with `anew` it is
-    judged so, too.
+    """The certificate of a run of this machine, without a predecessor.
+
+    `anew` is as in `baseline.make`. Raises BaselineRefused, JournalError or UnreadableRun.
     """
     found = reader.read(run_dir)
     if found.torn:
@@ -195,7 +194,10 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
 
 
 def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
-    """Write it, with the lock held. Raises OSError when the disk does not take it."""
+    """Write the certificate; the caller holds the lock.
+
+    Raises BaselineRefused, BaselineUnsound, and OSError if the disk refuses it.
+    """
     try:
         before = _read(file, certificate.machine_id)
     except BaselineUnsound:
@@ -224,9 +226,7 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
 
 
 def _keep(file: Path, before: Baseline | None) -> Path | None:
-    """Keep what is in the file under a name of its own, whatever it is; None where there is
-    nothing, or no file.
-    """
+    """Keep the present file under another name, sound or not; None if there is no regular file."""
     try:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except (FileNotFoundError, regular_file.NotRegular):
@@ -242,16 +242,16 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
 
 
 def _holds(file: Path, content: bytes) -> bool:
-    """Whether a file is there and holds just this."""
+    """Whether a file exists with exactly this content."""
     with contextlib.suppress(OSError):
         return regular_file.read(file, regular_file.SMALL_RECORD) == content
     return False
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Write a file whole, on the disk, or not at all.
+    """Write a file whole and synced to the disk, or not at all.
 
-    What a writer that was killed left behind is taken away: the lock is held.
+    Leftovers of a writer that was killed are removed; the caller holds the lock.
     """
     for stray in file.parent.glob(".*.json.*"):
         stray.unlink()
@@ -268,6 +268,6 @@ def _write(file: Path, content: bytes) -> None:
         raise
     folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(folder)  # the name, too
+        os.fsync(folder)  # syncs the new name
     finally:
         os.close(folder)

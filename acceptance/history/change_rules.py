@@ -1,6 +1,6 @@
-"""What a change of the machine means: `fixtures/changes.toml`, read strictly.
+"""Rules for changes of the machine: `fixtures/changes.toml`, read strictly.
 
-The rules of a run travel in its plan.
+The rules of a run are part of its plan.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import msgspec
 from acceptance import resources
 from acceptance.core.strict import Strict, Text
 
-# A fact differs, or is lower or higher; a part is missing, added, replaced or moved, or nobody
-# could look for parts of its kind.
+# A fact differs, is lower or is higher. A part is missing, added, replaced or moved; "unread":
+# parts of its kind could not be listed.
 FactChange = Literal["differs", "lower", "higher"]
 PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
 ChangeMeaning = Literal["fail", "warn", "note", "nothing"]
 PartKind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
-# Nothing tells tonight's from last night's.
+# Changes without a value of their own, so that tonight's cannot be distinguished from last night's.
 _NAMELESS: tuple[PartChange, ...] = (
     "missing",
     "added",
@@ -33,20 +33,18 @@ _Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class ChangeFileError(Exception):
-    """The file of changes of rigproof's own is wrong; the message is one sentence that names
-    file and entry.
-    """
+    """rigproof's own file of change rules is wrong; the message names file and entry."""
 
 
 class ChangeRule(Strict, frozen=True, kw_only=True):
-    """What one change means.
+    """The meaning of one kind of change.
 
-    `facts` has the words for each fact by its name; it is empty where the rule is about parts
+    `facts` has the wording of each fact by its name; it is empty if the rule is about parts
     themselves.
 
     `within` is the share of the earlier value by which a number may be lower or higher without
-    meaning anything. `afterwards` is what the change means once a night before has told of it;
-    without it the same every night.
+    meaning anything. `afterwards` is the meaning once an earlier night has reported the change;
+    without it the meaning is the same every night.
     """
 
     of: Annotated[tuple[PartKind, ...], msgspec.Meta(min_length=1)]
@@ -60,8 +58,9 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
 
 
 class CountedParts(Strict, frozen=True):
-    """Which disks (by transport) and links (by kind) are parts of the machine;
-    others come and go.
+    """The disks (by transport) and links (by kind) that are parts of the machine.
+
+    Others come and go.
     """
 
     disks: _Texts
@@ -70,13 +69,13 @@ class CountedParts(Strict, frozen=True):
 
 
 class ChangeBook(Strict, frozen=True):
-    """All rules, the first that fits goes before the others."""
+    """All rules; the first that fits applies."""
 
     counted: CountedParts
     change: tuple[ChangeRule, ...]
 
     def of_part(self, kind: str, change: PartChange) -> ChangeRule | None:
-        """The rule for what happened to a part; None where that means nothing."""
+        """The rule for a change of a part; None if that means nothing."""
         return next(
             (
                 rule
@@ -87,9 +86,7 @@ class ChangeBook(Strict, frozen=True):
         )
 
     def of_fact(self, kind: str, fact: str, *changes: FactChange) -> ChangeRule | None:
-        """The first rule for one of these changes of a fact; None for a fact
-        that nobody compares.
-        """
+        """The first rule for one of these changes of a fact; None if the fact is not compared."""
         found = (
             rule
             for rule in self.change
@@ -99,8 +96,9 @@ class ChangeBook(Strict, frozen=True):
 
 
 def _problems(book: ChangeBook) -> Iterator[str]:
-    """What types cannot say: a fact with a direction that nobody has decided on, a part whose
-    loss means nothing.
+    """Errors that types cannot express.
+
+    Examples are a fact without a rule for each direction, and a part whose loss means nothing.
     """
     for rule in book.change:
         if bool(rule.facts) != (rule.change in _OF_FACTS):
@@ -140,8 +138,7 @@ def _problems(book: ChangeBook) -> Iterator[str]:
 def read(path: Path) -> ChangeBook:
     """The rules of a file.
 
-    Raises ChangeFileError for anything that is not exactly right, and for a fact without a rule for
-    each change.
+    Raises ChangeFileError if anything is wrong, and for a fact without a rule for each change.
     """
     book = resources.read(path, ChangeBook, ChangeFileError)
     for problem in _problems(book):

@@ -1,8 +1,8 @@
-"""What changed since the baseline: parts missing, replaced, moved or added, and facts that differ.
+"""Changes since the baseline: parts missing, replaced, moved or added, and facts that differ.
 
-A pure function of both runs and of the rules in the plan. What one of the two did not tell is no
-change; what tonight's did not is said. What somebody has done to the machine is a warning on the
-first night, and a note once a night has told of it.
+A pure function of both runs and of the rules in the plan. A fact that one of the two runs lacks is
+no change; one that tonight's lacks is noted. A change that somebody has made to the machine is a
+warning on the first night, and a note once a night has reported it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from acceptance.history.matching import match
 
 ChangeSeverity = Literal["fail", "warn", "note"]
 _ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
-CHANGES = "inventory."  # how the events of changes begin
-_SWITCH = ("off", "on")  # off is the lower
+CHANGES = "inventory."  # prefix of the events of changes
+_SWITCH = ("off", "on")  # off counts as lower
 _NAMED_BY_SLOT = "dimm"
 NO_INVENTORY = (
     "this run holds no inventory, so the machine's parts could not be held against "
     "the baseline: "
     "run it again"
 )
-_MOST = 5  # names in a line: the journal has them all
+_MOST = 5  # names in a line; the journal has them all
 
 
 @dataclass(frozen=True, slots=True)
 class MachineChange:
-    """One thing that is not as it was.
+    """One difference from the baseline.
 
-    `event` is by which its causes are found; `component` as tonight's run names it, None where no
-    part of tonight's is meant. `known` is what later nights are to know of it; None for what is
-    told in one way every night.
+    `event` selects its causes. `component` is the name in tonight's run, None if no part of
+    tonight's is meant. `known` is what later nights need to know of it; None if it is reported in
+    the same way every night.
     """
 
     kind: ChangeSeverity
@@ -53,11 +53,10 @@ class MachineChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """A run compared with the baseline of its machine: findings of the run as a whole (fail, warn,
-    error), and notes that decide nothing.
+    """The result of comparing a run with its baseline.
 
-    `known` is what the next night is to know of it; None where this run could not be held against
-    anything.
+    `findings` are of the run as a whole (fail, warn, error); `notes` decide nothing. `known` is
+    what the next night needs to know; None if the run could not be compared.
     """
 
     findings: tuple[Finding, ...]
@@ -83,9 +82,9 @@ def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> B
 
 
 def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
-    """Everything that changed since, failures first.
+    """All changes since the baseline, failures first.
 
-    The rules are those of `baseline`; without any nothing is compared.
+    The rules are those of `birth`; without rules nothing is compared.
     """
     if baseline.book is None:
         return ()
@@ -95,7 +94,7 @@ def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[Mach
 
 
 def _size(told: str) -> float | None:
-    """A fact as a number, for the question which of two is lower; None for what is none."""
+    """A fact as a number, to find which of two is lower; None if it is not a number."""
     try:
         size = float(_SWITCH.index(told)) if told in _SWITCH else float(told)
     except ValueError:
@@ -116,20 +115,20 @@ class _Pair:
         first = self._then.identities | self._then.links(shared)
         later = self._now.identities | self._now.links(shared)
         matching = match(first, later, self._now.names)
-        self._names = {
-            matching.name(part): part for part in self._now.names
-        }  # tonight's by the names that they had
-        # Another network card in the same place is told by its address, which an administrator may
-        # give as well.
+        # tonight's names by the names in the baseline
+        self._names = {matching.name(part): part for part in self._now.names}
+        # Another network card in the same place appears as a changed MAC address, which an
+        # administrator may have set as well: not as a replaced part.
         self._replaced = {
             one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK
         }
 
     def parts(self) -> Iterator[MachineChange]:
-        """Parts that are missing, replaced, moved, or were added."""
+        """Parts that are missing, replaced, moved or added."""
         for part in self._then.names:
             now = self._names.get(part)
             if now is None:
+                # otherwise the name belongs to another part by now
                 free = (
                     part if part not in self._now.names else None
                 )  # or else it is the name of another part by now
@@ -162,9 +161,10 @@ class _Pair:
     def _change(
         self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
     ) -> Iterator[MachineChange]:
-        """What a rule makes of a change.
+        """The change as its rule grades it.
 
-        `key` tells it from others: the part as it was named, what became of it, and what it is now.
+        `key` identifies it: the part's name in the baseline, what happened to it, and its present
+        value.
         """
         if rule.means == "nothing":
             return
@@ -189,9 +189,9 @@ class _Pair:
             )
 
     def _moved(self, part: str, now: str) -> str | None:
-        """Where a part was and is, where that is another slot.
+        """The part's former and present place, if the slot differs.
 
-        Bus numbers change when a card is added: a slot's own name goes first.
+        A slot's own name is compared first: bus numbers change when a card is added.
         """
         if kind_of(part) == _NAMED_BY_SLOT:
             return f"{self._then.describe(part)} {self._when} is {now} now" if part != now else None
@@ -207,10 +207,9 @@ class _Pair:
         )
 
     def _compared(self) -> Iterator[tuple[str, str, str]]:
-        """The facts that can be held against tonight's: (part as it was named, fact, what was told
-        of it).
+        """The baseline's facts that can be compared with tonight's: (part, fact, text).
 
-        Of another part nothing can.
+        Facts of a replaced part cannot.
         """
         for (part, name), before in self._then.facts.items():
             if part not in self._replaced and (part in self._names or part not in self._then.names):
@@ -235,7 +234,10 @@ class _Pair:
             yield from self._change(rule, part or None, text, (then, name, after))
 
     def unknown_facts(self) -> Iterator[MachineChange]:
-        """What was told then and is not now: nobody knows whether it changed."""
+        """Kinds of parts and facts that the baseline has and tonight's run lacks.
+
+        Whether they changed is unknown.
+        """
         for kind in sorted(self._then.looked - self._now.looked):
             text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
             yield from self._part("unread", kind, None, text)
@@ -263,21 +265,22 @@ def _about(rule: ChangeRule, part: str, name: str) -> str:
 
 
 def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
-    """Which changes this is, and by what share of the earlier value.
+    """The kinds of change, and by what share of the earlier value.
 
-    What is no number is never taken for a better one.
+    A text that is not a number counts as lower too: it never counts as better.
     """
     a, b = _size(before), _size(after)
     if a is None or b is None:
         return ("differs", "lower"), math.inf
-    if a == b:  # two ways to write one number; as a version they are two
+    if a == b:  # one number written in two ways; as versions they differ
         return ("differs",), math.inf
     return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
 
 
 def _fact_text(rule: ChangeRule, name: str, text: str) -> str:
-    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0`
-    of a version is just that.
+    """A fact for people: bytes as GiB, and numbers without a trailing `.0`.
+
+    Texts compared as such, versions for instance, stay as they are.
     """
     size = _size(text)
     if size is not None and name.endswith("_bytes"):

@@ -1,9 +1,6 @@
-"""Runs side by side: what each measured of the same components, and which differences lie outside
-the noise.
+"""Compare runs: what each measured of the same components, and which differences exceed the noise.
 
-Pure.
-
-The first run is what the others are compared with. Nothing here changes a verdict.
+The first run is what the others are compared with. Nothing here changes a verdict. Pure.
 """
 
 from __future__ import annotations
@@ -23,9 +20,9 @@ from acceptance.history.matching import Matching, MovedPart, ReplacedPart, match
 from acceptance.history.noise import NoiseBook, Spread
 from acceptance.machine import recorded_inventory
 
-# Of a later run against the first. Lost: due in both and not measured any more; gained: the other
-# way round. Gone and new: due in one of the two alone. Changed: outside the noise, and nothing
-# tells which is worse.
+# Of a later run against the first. Lost: due in both, and not measured any more; gained: the
+# reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
+# which value is worse.
 DifferenceKind = Literal[
     "worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"
 ]
@@ -51,8 +48,10 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and
-    with, `seconds` how long it took.
+    """One run of a comparison.
+
+    `identities` are serial numbers or UUIDs by component, `facts` the machine's and the software's
+    properties, `seconds` the duration.
     """
 
     name: str
@@ -68,10 +67,8 @@ class ComparedRun:
 class ValueChange:
     """A later run's value against the first one's.
 
-    `difference` is in the unit, `share` of the first value, where there are any.
-
-    `times` is how often the difference holds what the noise allows (infinite where it allows
-    nothing).
+    `difference` is in the measurement's unit, `share` relative to the first value. `times` is the
+    difference as a multiple of the noise (infinite if the noise allows nothing).
     """
 
     kind: DifferenceKind
@@ -83,8 +80,9 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One measurement of one component over all runs: `values` of each (None where there is
-    none), `changes` of the later ones.
+    """One measurement of one component over all runs.
+
+    `values` has one value per run, None if there is none; `changes` one entry per later run.
     """
 
     check: str
@@ -97,14 +95,15 @@ class ComparisonRow:
 
     @property
     def kind(self) -> DifferenceKind:
-        """The most that is to be said of any of the later runs."""
+        """The most serious kind among the later runs."""
         return min((change.kind for change in self.changes), key=ORDER.index)
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeChange:
-    """A check, or the verdict of the run (`check` is None), that did not come to the same in all
-    runs; None where it was not due.
+    """Outcomes of a check that differ between runs; None for a run in which it was not due.
+
+    If `check` is None, they are the verdicts of the runs.
     """
 
     check: str | None
@@ -114,8 +113,9 @@ class OutcomeChange:
 
 @dataclass(frozen=True, slots=True)
 class FactDifference:
-    """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None
-    where a run does not tell.
+    """A property in which the runs differ: driver, kernel, VBIOS, profile.
+
+    A value is None if the run does not have it.
     """
 
     component: str
@@ -125,10 +125,10 @@ class FactDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that is to be said of several runs; rows outside the noise stand first."""
+    """The comparison of several runs; rows beyond the noise come first."""
 
     runs: tuple[ComparedRun, ...]
-    other_machines: tuple[int, ...]  # the later runs that are of another machine than the first
+    other_machines: tuple[int, ...]  # later runs of another machine than the first run's
     moved: tuple[tuple[MovedPart, ...], ...]  # by later run
     replaced: tuple[tuple[ReplacedPart, ...], ...]
     outcomes: tuple[OutcomeChange, ...]
@@ -136,19 +136,19 @@ class Comparison:
     differences: tuple[FactDifference, ...]
 
     def of_kind(self, *kinds: DifferenceKind) -> tuple[ComparisonRow, ...]:
-        """The rows of these kinds, in their order."""
+        """The rows of these kinds, in order."""
         return tuple(row for row in self.rows if row.kind in kinds)
 
     @property
     def worse(self) -> bool:
-        """Whether anything is worse outside the noise than it was in the first run."""
+        """Whether anything is worse than in the first run, beyond the noise."""
         return any(row.kind in BAD for row in self.rows) or any(
             one.kind in BAD for one in self.outcomes
         )
 
 
 def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
-    """Compare two runs or more; raises ValueError for fewer."""
+    """Compare two runs or more. Raises ValueError for fewer."""
     if len(runs) < 2:
         raise ValueError("a comparison needs two runs")
     first, later = runs[0], runs[1:]
@@ -181,7 +181,7 @@ def _components(run: ComparedRun) -> tuple[str, ...]:
 
 
 def _figures(run: ComparedRun, how: Matching | None) -> dict[MeasurementKey, Judgement]:
-    """Everything due, by check, measurement, and component as the first run names it."""
+    """Everything due, by check, measurement, and the component's name in the first run."""
     return {
         (
             check.id,
@@ -227,8 +227,9 @@ def _row(
 
 
 def _same_part(first: ComparedRun, later: ComparedRun, how: Matching, component: str) -> bool:
-    """Whether a component is one and the same part in both runs: by its identity where it tells
-    one, else by the machine it is in.
+    """Whether a component is the same part in both runs.
+
+    It is decided by the part's identity if both runs have one, else by the machine.
     """
     ends = component.split("->")
     shared = set(unique_identities(first.identities).values()) & set(
@@ -311,9 +312,9 @@ def _differences(
 
 
 def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
-    """A run under the name by which it is told from others.
+    """A run, with `name` to distinguish it from others.
 
-    Raises UnreadableRun where nothing can be judged.
+    Raises UnreadableRun if the run cannot be judged.
     """
     verdict = fold(entries)
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
@@ -332,6 +333,6 @@ def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
 
 
 def _measured(verdict: Verdict) -> dict[str, str]:
-    """The identities that were measured, by component: they go before what the inventory has."""
+    """The measured identities by component; they take precedence over the inventory's."""
     judged = (one for check in verdict.checks for one in check.judged)
     return {one.due.component: one.serial for one in judged if one.serial}

@@ -1,7 +1,7 @@
 """Compare tonight's value with the reference: steps, slopes, grown noise, counters. Pure.
 
-Outside on one night is a warning, on two nights running a failure; so are several nights of the
-last ones that strayed. Where nothing tells which side is the worse one, a change is remarked and
+A value outside on one night is a warning, on two consecutive nights a failure; so are several
+drifted nights among the last ones. If it is unknown which side is worse, a change is a warning and
 never fails: it may be for the better.
 """
 
@@ -24,16 +24,16 @@ from acceptance.history.reference import (
 )
 
 DriftSeverity = Literal["fail", "warn"]
-# Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a
-# night to show it. Noise: values that lie further apart than they did. Counter: one that grew too
-# fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or slope that the
-# second look did not show.
+# Step: beyond the variation from night to night. Slope: a level that moved too slowly to show from
+# one night to the next. Noise: values scatter more than before. Counter: it grew too fast. Changed:
+# a step, with the worse side unknown. Unsteady: a step or slope that the repeat did not show.
 DriftKind = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
 
 
 class DriftFinding(msgspec.Struct, frozen=True):
-    """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what`
-    the drift, by which its causes are found.
+    """One finding of drift, as one line.
+
+    `kind` is its effect on the outcome; `what` is the kind of drift, which selects its causes.
     """
 
     kind: DriftSeverity
@@ -42,11 +42,11 @@ class DriftFinding(msgspec.Struct, frozen=True):
 
 
 class DriftJudgement(msgspec.Struct, frozen=True):
-    """What the past says of tonight's value.
+    """Tonight's value compared with its reference.
 
-    `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it
-    at the first look and within at the second. `look_again`: a second look, which was not taken
-    yet, could tell whether it was chance.
+    `outside`: beyond a bound, in the repeat too if there was one. `unsteady`: beyond a bound at
+    first, and within it in the repeat. `look_again`: not repeated yet, and a repeat could show
+    whether it was chance.
     """
 
     findings: tuple[DriftFinding, ...] = ()
@@ -68,9 +68,9 @@ def judge(
     value: float,
     repeated: float | None = None,
 ) -> DriftJudgement:
-    """Hold a value, and that of the second look where one was taken, against the past.
+    """Compare a value, and its repeat if there is one, with the reference.
 
-    What is no finite number fails.
+    A value that is not finite fails.
     """
     where = f"{measurement} on {component}"
     if not math.isfinite(value):
@@ -107,7 +107,7 @@ def _what(past: Reference, crossed: _Crossed, stayed: bool) -> DriftKind:
 
 
 def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
-    """Every bound that a value is beyond, that of the last nights first."""
+    """Every bound that the value exceeds, that of the last nights first."""
     if past.level is not None and past.level.bounds.beyond(value):
         level = past.level
         before = f"the median of {nights(level.nights)} before, {quantity(level.middle, unit)}"
@@ -132,7 +132,7 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
 def _deviation_text(
     value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str
 ) -> str:
-    """How far a value is from what it was, in words."""
+    """The distance of a value from its former level, in words."""
     far = abs(value - middle)
     share = middle and unit not in ("count", "degC", "s")
     much = f"{number(round(100 * far / abs(middle), 1))} %" if share else quantity(far, unit)
@@ -140,7 +140,7 @@ def _deviation_text(
 
 
 def _weight(past: Reference, stayed: bool) -> tuple[DriftSeverity, str]:
-    """What a night outside, or one that was unsteady, is worth after the nights before."""
+    """The severity of a value outside or unsteady, given the nights before, and its reason."""
     if not past.decides:
         return "warn", "nothing tells whether this is for the worse"
     if stayed and past.before:
@@ -154,7 +154,7 @@ def _weight(past: Reference, stayed: bool) -> tuple[DriftSeverity, str]:
 
 
 def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
-    """A remark about noise that has grown: by itself it proves no loss, so it never fails."""
+    """A warning if the noise has grown: by itself that proves no loss, so it never fails."""
     grown = past.grown
     if grown is None:
         return ()
@@ -170,7 +170,7 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
 def _judge_counter(
     where: str, unit: str, past: Reference, counter: CounterReference, value: float
 ) -> DriftJudgement:
-    # A counter that stands lower than it did was set back: what it shows now has come since.
+    # A counter below its former value was reset: its present value is the growth since.
     back = value < counter.stood
     grown = value if back else value - counter.stood
     if grown <= counter.allowed:

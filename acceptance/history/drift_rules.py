@@ -1,5 +1,6 @@
-"""How far a measurement may be from its own nights before, and how it is to be judged:
-`fixtures/drift.toml`, read strictly.
+"""Rules for drift: `fixtures/drift.toml`, read strictly.
+
+They say how far a measurement may be from its own earlier nights, and how it is judged.
 """
 
 from __future__ import annotations
@@ -26,15 +27,14 @@ _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class DriftFileError(Exception):
-    """The file of rules about drift of rigproof's own is wrong; the message is one sentence that
-    names file and entry.
-    """
+    """rigproof's own file of drift rules is wrong; the message names file and entry."""
 
 
 class NightCounts(Strict, frozen=True):
-    """The median is of so many `recent` nights, and of `least` at the fewest.
+    """How many nights are used.
 
-    Of more than are needed the first `recent` and the last `known` are read.
+    The median is of the `recent` nights, and needs `least`. Only the first `recent` and the last
+    `known` nights are read.
     """
 
     recent: _Nights
@@ -44,8 +44,10 @@ class NightCounts(Strict, frozen=True):
 
 
 class Deviation(Strict, frozen=True):
-    """One deviation is `of_noise` of the general spread; that counts as `prior` nights, and the
-    own one is at least `floor` of it.
+    """One deviation from night to night.
+
+    Before any night it is `of_noise` of the general spread, which weighs as much as `prior` nights.
+    It is never below `floor` of that.
     """
 
     of_noise: _Share
@@ -55,15 +57,16 @@ class Deviation(Strict, frozen=True):
 
 
 class Step(Strict, frozen=True):
-    """How many deviations from the median of the nights are allowed."""
+    """How many deviations from the median of the last nights are allowed."""
 
     factor: _Factor
     basis: Text
 
 
 class Start(Strict, frozen=True):
-    """How many deviations from the median of the first nights are allowed, the
-    baseline among them.
+    """How many deviations from the median of the first nights are allowed.
+
+    The baseline is one of these nights.
     """
 
     factor: _Factor
@@ -71,10 +74,11 @@ class Start(Strict, frozen=True):
 
 
 class SlopeRule(Strict, frozen=True):
-    """A slope is looked for in the last `over` nights, in `least` at the fewest that lie `days`
-    apart.
+    """When a slow change counts as a slope.
 
-    Its ends differ by `factor` standard errors and by `change` general deviations.
+    It is searched in the last `over` nights, and needs `least` nights and `days` days between their
+    first and last third. The two thirds must differ by `factor` standard errors and by `change`
+    general deviations.
     """
 
     over: _Nights
@@ -86,8 +90,10 @@ class SlopeRule(Strict, frozen=True):
 
 
 class Growth(Strict, frozen=True):
-    """Noise has grown when that of the `recent` nights is more than `ratio` times that of
-    `before` nights or more.
+    """When noise has grown.
+
+    The deviation of the `recent` nights is more than `ratio` times that of the nights before.
+    `before` is the least number of nights before them.
     """
 
     recent: _Nights
@@ -97,7 +103,7 @@ class Growth(Strict, frozen=True):
 
 
 class OutsideNights(Strict, frozen=True):
-    """So many nights that were outside or unsteady among the last ones fail, tonight included."""
+    """Among the last `of` nights, tonight included, `fails` that were outside or unsteady fail."""
 
     of: Annotated[int, msgspec.Meta(ge=2)]
     fails: Annotated[int, msgspec.Meta(ge=2)]
@@ -121,13 +127,13 @@ class _Season(_Named, frozen=True, kw_only=True):
 
 
 class Rate(_Named, frozen=True, kw_only=True):
-    """A counter may grow by `per_day` and by one `step` of its own; by `most_per_day` it fails at
-    once.
+    """The allowed growth of a counter.
 
-    Growth is taken over `over_days`.
+    It may grow by `per_day`, and by one `step` in all. Above `most_per_day` it fails at once.
+    Growth is measured over `over_days`.
 
-    `repeats`: two nights running beyond it are a failure, and so are as many of the last ones as
-    fail of any measurement.
+    `repeats`: two consecutive nights above it fail, and so do as many of the last nights as fail
+    for any other measurement.
     """
 
     per_day: _Rate
@@ -138,7 +144,7 @@ class Rate(_Named, frozen=True, kw_only=True):
 
 
 class Constants(Strict, frozen=True):
-    """The rules that hold for every measurement."""
+    """The rules for all measurements."""
 
     nights: NightCounts
     deviation: Deviation
@@ -158,11 +164,11 @@ class _Sheet(Constants, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DriftRule:
-    """How one measurement is judged: `worse` is which side decides (None: neither), `general` its
-    spread before nights tell.
+    """How one measurement is judged.
 
-    `rate` is there for a counter. `slow` is by how much a level may move slowly, in the unit, where
-    seasons move it. `limit` is what the value is held against anyway.
+    `worse` is the side that decides (None: neither), `general` its spread without any nights.
+    `rate` is set for a counter. `slow` is how far the level may move with the seasons, in the
+    measurement's unit. `limit` is its absolute limit.
     """
 
     constants: Constants
@@ -173,7 +179,7 @@ class DriftRule:
     limit: Limit | None = None
 
     def deviation(self, value: float) -> float:
-        """One deviation at this value before nights tell, in the measurement's unit."""
+        """One deviation at this value without any nights, in the measurement's unit."""
         return self.constants.deviation.of_noise * self.general.between(value, 0.0)
 
 
@@ -185,23 +191,21 @@ class DriftBook:
     noise: NoiseBook
 
     def exempt(self, measurement: str) -> str | None:
-        """Why nights of this measurement say nothing of each other; None where they do."""
+        """Why nights of this measurement cannot be compared; None if they can."""
         row = _row(self.sheet.exempt, measurement)
         if row is not None:
             return row.basis
-        # Two runs side by side say nothing of a counter, nights do.
+        # Two runs of a counter cannot be compared, its nights can.
         return None if self.counts(measurement) else self.noise.incomparable(measurement)
 
     def counts(self, measurement: str) -> bool:
-        """Whether this is a counter that the hardware keeps, and that goes on counting whatever
-        it is tested with.
-        """
+        """Whether this is a counter of the hardware, which counts whatever the test does."""
         return _row(self.sheet.counter, measurement) is not None
 
     def rule(
         self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool
     ) -> DriftRule | None:
-        """How a measurement is judged by its nights; None for one that is exempt.
+        """How a measurement is judged by its nights; None if it is exempt.
 
         `virtual`: the machine is a VM.
         """
@@ -218,7 +222,7 @@ class DriftBook:
         )
 
     def _worse(self, measurement: str, unit: str, limit: Limit | None) -> Worse | None:
-        """By the rules, else by the limit where it has one bound, else by the unit."""
+        """The worse side: from the rules, else from a limit with one bound, else from the unit."""
         row = _row(self.sheet.sense, measurement)
         if row is not None:
             return row.worse
@@ -241,8 +245,8 @@ def _row(rows: Sequence[_Row], measurement: str) -> _Row | None:
 def read(path: Path, noise: NoiseBook) -> DriftBook:
     """The rules of a file.
 
-    Raises DriftFileError for anything that is not exactly right, and for a measurement that stands
-    in two tables of one kind.
+    Raises DriftFileError if anything is wrong, and for a measurement that is in two tables of one
+    kind.
     """
     sheet = resources.read(path, _Sheet, DriftFileError)
     for rows in (sheet.sense, sheet.season, (*sheet.counter, *sheet.exempt)):

@@ -1,9 +1,8 @@
-"""An era: nights measured with the same versions and settings. Only nights of one era are compared.
-Pure.
+"""An era: nights measured with the same versions and settings. Pure.
 
-Another image, driver, profile or time of load may give another value on a sound machine; what the
-machine itself is does not belong here: a replaced part, another VBIOS or BIOS is a change of the
-machine, and must be seen.
+Only nights of one era are compared: another image, driver, profile or load time may give another
+value on a sound machine. Properties of the machine itself are not part of an era: a replaced part,
+another VBIOS or BIOS is a change of the machine, and must be reported.
 """
 
 from __future__ import annotations
@@ -18,29 +17,26 @@ from acceptance.core.limit import number
 from acceptance.core.plan import Plan
 from acceptance.machine import recorded_inventory
 
-_LOAD = "load "  # before the name of a load whose seconds are a fact
+_LOAD = "load "  # prefix of a fact that is a load's seconds
 
 
 class Era(msgspec.Struct, frozen=True):
-    """What nights of one era have in common: facts by name, in order of their names; what is not
-    known is absent.
-    """
+    """The facts that nights of one era share, sorted by name; an unknown fact is absent."""
 
     facts: tuple[tuple[str, str], ...]
 
     @property
     def key(self) -> str:
-        """The same for two eras if and only if their facts are: 32 hexadecimal digits."""
+        """32 hexadecimal digits, equal for two eras if and only if their facts are."""
         return hashlib.sha256(msgspec.json.encode(self.facts)).hexdigest()[:32]
 
     @property
     def ground(self) -> tuple[tuple[str, str], ...]:
-        """Image, driver and station: a baseline counts as long as these are the same, whatever the
-        profile and how long it loads.
+        """Image, driver and station: a baseline is comparable as long as these are the same.
 
-        A night is shorter than an acceptance, but does the same work in the same way; what a longer
-        load makes different (heat) is worse in the longer one, which the acceptance is. Nights
-        among themselves are held tighter, and only within an era.
+        Profile and load time may differ. A night is shorter than an acceptance, but does the same
+        work in the same way; heat, the effect of a longer load, makes the acceptance the worse of
+        the two. Nights are compared with each other more strictly, and only within an era.
         """
         return tuple(
             (name, text)
@@ -50,11 +46,10 @@ class Era(msgspec.Struct, frozen=True):
 
 
 def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
-    """The era of a run, from what is known before it begins: of the provenance the station's own
-    part is enough.
+    """The era of a run, from facts known before it begins.
 
-    An image of ours is known by what went into it, so that one built anew from the same is the
-    same; any other by its id.
+    Of the provenance only the station's part is needed. An image of ours is identified by its
+    inputs, so that a rebuilt one is the same; any other image by its id.
     """
     driver = recorded_inventory.table(inventory, "board").get("nvidia_driver")
     facts: dict[str, str | None] = {
@@ -69,8 +64,9 @@ def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str
 
 
 def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None], ...]:
-    """The facts in which two eras differ: name, text before and after; None where an era has
-    none of that name.
+    """The facts in which two eras differ: name, text before, text after.
+
+    A text is None if the era lacks the fact.
     """
     was, now = dict(before.facts), dict(after.facts)
     names = sorted({*was, *now})
@@ -80,7 +76,7 @@ def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None]
 
 
 def describe_changes(before: Era, after: Era) -> str:
-    """What changed between two eras, in words; empty where nothing did."""
+    """The differences between two eras in words; empty if there are none."""
     return "; ".join(_describe_change(*change) for change in changes(before, after))
 
 

@@ -17,15 +17,15 @@ class HistoryError(Exception):
 
 
 class DamagedHistory(HistoryError):
-    """The file is no sound database of ours: it can be set aside, and another
-    one made from the journals.
+    """The file is not a sound database of ours.
+
+    It can be set aside, and another one made from the journals.
     """
 
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_NO_TEXT = (
-    "Could not decode"  # how Python, which gives that no number, begins when a text is no UTF-8
-)
+# how Python's message begins for a text that is not UTF-8; that error has no SQLite code
+_NO_TEXT = "Could not decode"
 _CURES = {
     sqlite3.SQLITE_BUSY: (
         "is in use by another process",
@@ -63,8 +63,9 @@ _CURES = {
 
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
-    """The sentence for what SQLite says."""
+    """The HistoryError for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", None)
+    # the higher bits of an extended code say which part of SQLite failed
     plain = (
         code & 0xFF if code is not None else None
     )  # the rest of the number tells which part of SQLite met it
@@ -77,7 +78,7 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
 
 @contextlib.contextmanager
 def history_errors(path: Path) -> Iterator[None]:
-    """Raise what SQLite or the system says of this file as one sentence."""
+    """Turn errors of SQLite and the system about this file into HistoryError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -93,13 +94,14 @@ def history_errors(path: Path) -> Iterator[None]:
 
 
 class BaselineRefused(Exception):
-    """What was asked for cannot be: a run that is no whole PASS of this machine, a baseline that
-    is there already, or none.
+    """A request about the baseline that cannot be met.
+
+    The run is not a full PASS of this machine, there is a baseline already, or there is none.
     """
 
 
 class BaselineUnsound(Exception):
-    """The baseline cannot be read, believed or written.
+    """The baseline cannot be read, trusted or written.
 
-    A run that should have been held against it is unjudged for this reason.
+    A run that should be compared with it is unjudged for this reason.
     """

@@ -15,7 +15,7 @@ from acceptance.history.noise import NoiseBook
 from acceptance.history.store import Store
 from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
 
-NIGHTS = 120  # four months: what a person can take in at a glance
+NIGHTS = 120  # four months: as many as a person can survey at a glance
 COLUMNS = (
     "run_id",
     "utc",
@@ -34,7 +34,8 @@ COLUMNS = (
     "unsteady",
     "failed",
 )
-_AT_ONCE = 1000  # rows that are written together
+_AT_ONCE = 1000  # rows written at once
+# a spreadsheet takes a text that begins with one of these for a formula
 _FORMULA = (
     "=",
     "+",
@@ -42,11 +43,11 @@ _FORMULA = (
     "@",
     "\t",
     "\r",
-)  # with one of these a spreadsheet takes a text for something to reckon
+)
 
 
 def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
-    """Machines that have a history in the same folder, without this one."""
+    """Other machines with a history in the same folder."""
     own = location.folder(out, machine_id)
     found = (place.parent for place in (out / location.FOLDER).glob(f"*/{location.DATABASE}"))
     return tuple(sorted(place.name for place in found if place != own))
@@ -64,13 +65,12 @@ def trend_report(
     baseline_value: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights with the courses that match.
+    """The last nights, with the series that match; `born` gives a series' baseline value.
 
-    `baseline_value` tells the baseline's value of one. Raises HistoryError.
+    Raises HistoryError.
     """
-    with (
-        store.snapshot()
-    ):  # a night that is added meanwhile would be in one of them and not in another
+    # one transaction, so that a night added meanwhile is in all of them or in none
+    with store.snapshot():
         nights, recorded = store.nights(last), store.count()
         facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
         found = queries.trend_series(store, measurement, component, last)
@@ -92,10 +92,9 @@ def export_rows(
     component: str | None = None,
     last: int | None = None,
 ) -> Iterator[bytes]:
-    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines
-    at a time.
+    """Every measurement as a line of CSV (RFC 4180, with a head) or JSON, series by series.
 
-    Raises HistoryError.
+    Yields many lines at a time. Raises HistoryError.
     """
     rows = queries.rows(store, measurement, component, last)
     if form == "csv":

@@ -1,6 +1,4 @@
-"""Facts of a machine in one run: its parts with their serial numbers, and what
-it ran on and with, by name.
-"""
+"""Facts of a machine in one run: its parts with serial numbers, and its properties by name."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from acceptance.history.change_rules import CountedParts
 from acceptance.machine import recorded_inventory
 from acceptance.machine.recorded_inventory import Table
 
-# Of the provenance, what names the machine or is another at every start and explains nothing.
+# Provenance that names the machine or changes at every start: it explains no difference.
 _OWN = frozenset({"host", "boot_id", "selftest"})
 _BOARD = ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver")
 _CPU = ("model", "sockets", "cores", "threads", "governor")
@@ -31,10 +29,9 @@ Facts = dict[tuple[str, str], str]
 def circumstances(
     provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None
 ) -> Facts:
-    """Facts by component ("" for the machine) and name, with `more` of the machine; what is not
-    known is absent.
+    """Facts by component ("" for the machine) and name, plus `more` of the machine.
 
-    An inventory is plain data as a journal holds it, of whatever version wrote it.
+    An unknown fact is absent. `inventory` is plain data from a journal, written by any version.
     """
     found: Facts = {("", name): said for name, said in more.items() if said}
     found |= {("", name): said for name, said in provenance.items() if name not in _OWN}
@@ -47,7 +44,7 @@ def circumstances(
 
 
 def text(value: object) -> str:
-    """A value as a fact: switches are on or off."""
+    """A value as the text of a fact; booleans become on or off."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
@@ -75,8 +72,8 @@ def _some(
         yield component, name, table.get(name)
 
 
-# Measured under load, or after it: the least of a run is what its links were worth. An idle card
-# slows its PCIe link down.
+# Measured under load or after it, because an idle card slows its PCIe link down: a run's lowest
+# value counts.
 _LINKS = {
     "gpu_link_gen": "link_gen",
     "gpu_link_width": "link_width",
@@ -95,15 +92,15 @@ _OF_LINK = (
     "pcie_speed_gts",
     "pcie_width",
 )
-_FOR_PEOPLE = ("memory", "GiB")  # rounded: `total_bytes` stands beside it
+_FOR_PEOPLE = ("memory", "GiB")  # rounded for people; `total_bytes` has the exact value
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-# IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an
-# administrator and not by the maker.
+# IEEE 802: the bits of the first octet that mark an address as a group's, or as set by an
+# administrator rather than the manufacturer.
 _NO_MAKERS = 0x03
 
 
 def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
-    """What a run tells of its machine; None where its journal has no beginning or no inventory."""
+    """The facts of a run's machine; None if its journal has no beginning or no inventory."""
     start = next(
         ((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)),
         None,
@@ -125,8 +122,9 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
 
 
 def _kinds_known(inventory: Table) -> Iterator[str]:
-    """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are
-    for root to read.
+    """The kinds of parts that the inventory lists, even if the list is empty.
+
+    Only root can read the DIMMs.
     """
     for kind, table, name in (
         ("gpu", inventory, "pci"),
@@ -139,7 +137,7 @@ def _kinds_known(inventory: Table) -> Iterator[str]:
 
 
 def _parts(inventory: Table) -> Iterator[tuple[str, Table]]:
-    """Every part that has been found, and what is told of it beside what `circumstances` takes."""
+    """Every part found, with the facts that `circumstances` leaves out."""
     for gpu in recorded_inventory.recorded_gpus(inventory):
         yield (
             gpu.name,
@@ -162,9 +160,8 @@ def _of_gpu(device: Table) -> dict[str, object]:
     found = {name: device.get(name) for name in _OF_GPU} | {
         name: traits.get(name) for name in _OF_TRAITS
     }
-    if traits and not device.get(
-        "error"
-    ):  # one that has stopped answering tells nothing of its links
+    # a GPU that no longer answers reports no links
+    if traits and not device.get("error"):
         found["nvlinks"] = sum(
             link.get("active") is True for link in recorded_inventory.rows(device, "links")
         )
@@ -172,8 +169,9 @@ def _of_gpu(device: Table) -> dict[str, object]:
 
 
 def _own_mac(link: Table, links: Sequence[Table]) -> str | None:
-    """The address that a card was made with: one that two links tell is that of a bond, one that
-    an administrator gave tells of no card.
+    """The address that a card was made with; None if that is unknown.
+
+    An address shared by two links is a bond's; one set by an administrator identifies no card.
     """
     mac = link.get("mac")
     if not isinstance(mac, str) or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _NO_MAKERS:
@@ -204,9 +202,9 @@ def _number(value: float) -> str:
 
 
 def _links(entries: Sequence[Entry]) -> dict[tuple[str, str], float]:
-    """What links were worth under load and after it: the least that was measured.
+    """The lowest measured value of each link, under load and after it.
 
-    What is no finite number was not told.
+    Values that are not finite are ignored.
     """
     found: dict[tuple[str, str], float] = {}
     for entry in entries:
@@ -224,8 +222,9 @@ NETWORK = "net"
 
 
 def kind_of(component: str) -> str:
-    """The kind of part that a component is, as rules name it: "gpu", "disk", "dimm", "net",
-    "cpu", "memory"; "machine" for the machine.
+    """The kind of part that a component is, as the rules name it.
+
+    One of "gpu", "disk", "dimm", "net", "cpu", "memory"; "machine" for the machine.
     """
     found = (kind for prefix, kind in _PREFIX.items() if component.startswith(prefix))
     return next(found, component or "machine")
@@ -248,9 +247,7 @@ def _counts(component: str, facts: Facts, counted: CountedParts) -> bool:
 
 
 class Parts:
-    """The parts of one run that count, their identities, and the facts about
-    them and about the machine.
-    """
+    """The parts of one run that count, their identities, and the facts of them and the machine."""
 
     def __init__(self, told: MachineFacts, counted: CountedParts) -> None:
         facts = told.by_name()
@@ -263,11 +260,11 @@ class Parts:
         self.looked = frozenset(told.looked)
 
     def fact(self, part: str, name: str) -> str | None:
-        """One fact; None where it was not told."""
+        """One fact; None if it is unknown."""
         return self.facts.get((part, name))
 
     def describe(self, part: str) -> str:
-        """A part with what is printed on it and where it is, for somebody who looks for it."""
+        """A part with its model, identity and place, for somebody who searches for it."""
         model = (
             self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
         )
@@ -276,18 +273,19 @@ class Parts:
         return f"{part} ({words})" if words else part
 
     def place(self, part: str) -> str | None:
-        """Where a part is on the PCI bus: the name of its slot, and its address."""
+        """A part's PCI address, with its slot's name if known."""
         slot, address = self.fact(part, "slot"), self.fact(part, "pci_address")
         return f"{address} in slot {slot}" if slot and address else address
 
     def macs(self) -> frozenset[str]:
-        """The addresses that its network cards were made with."""
+        """The manufacturers' addresses of its network cards."""
         return frozenset(filter(None, (self.fact(part, "mac") for part in self.names)))
 
     def links(self, shared: frozenset[str]) -> dict[str, str]:
-        """What tells each network link from the others: its own address where that is `shared` with
-        the other run, else its place on the
-        bus, with its port. Names of links change with the system.
+        """What identifies each network link.
+
+        It is the MAC address if that is `shared` with the other run, else the PCI address with the
+        port. Link names are no help: they change with the operating system.
         """
         found = {}
         for part in self.names:

@@ -1,4 +1,4 @@
-"""Where a machine's history lies: a folder of its own below the folder of the runs."""
+"""The folder of a machine's history, below the folder of the runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from acceptance.core import regular_file
 
 DATABASE = "history.sqlite3"
 FOLDER = "history"
-# What a machine's id may be to be a folder's name as it is: the installation's id is 32 hexadecimal
-# digits, a host name may be anything.
+# Machine ids that can be a folder's name as they are: an installation's id is 32 hexadecimal
+# digits, but a host name may be anything.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def folder(out: Path, machine_id: str) -> Path:
-    """`<out>/history/<machine-id>`; the folder need not be there.
+    """`<out>/history/<machine-id>`; the folder need not exist.
 
-    An id that is no plain name is known by its digest.
+    For an id that is not a plain name, its digest is used.
     """
     plain = _PLAIN.fullmatch(machine_id) is not None
     name = (
@@ -30,13 +30,15 @@ def folder(out: Path, machine_id: str) -> Path:
 
 
 def require_files(path: Path) -> None:
-    """Raise NotRegular where a database, or a file that SQLite keeps beside it, is none that can
-    be read without waiting.
+    """Raise NotRegular if a file of the database is not a regular file.
+
+    The files are the database and those that SQLite keeps beside it. Reading one that is not
+    regular could block.
     """
     for ending in ("", "-wal", "-shm", "-journal"):
         regular_file.require(path.with_name(f"{path.name}{ending}"))
 
 
 def database(out: Path, machine_id: str) -> Path:
-    """The file that holds a machine's nights."""
+    """The database file of a machine's nights."""
     return folder(out, machine_id) / DATABASE

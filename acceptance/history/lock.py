@@ -13,16 +13,17 @@ from acceptance.core import regular_file
 from acceptance.history import errors
 from acceptance.history.errors import HistoryError
 
-WAIT_S = 20.0  # what others do there takes a second
+WAIT_S = 20.0  # any other holder takes about a second
 
 
 @contextlib.contextmanager
 def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the lock of a machine's history; its folder is made.
+    """Hold the lock of a machine's history; makes the folder if needed.
 
-    The kernel releases it when its holder dies.
+    The kernel releases the lock when its holder dies.
 
-    Raises HistoryError when another process stays at it, or the folder cannot be written.
+    Raises HistoryError if another process holds it for more than `wait_s` seconds, or if the folder
+    cannot be written.
     """
     path = folder / ".lock"
     with errors.history_errors(path):

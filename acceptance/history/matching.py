@@ -1,6 +1,4 @@
-"""Which component of one run is which of another: by serial number or UUID
-where both tell one, else by name.
-"""
+"""Match the components of two runs: by serial number or UUID if both have one, else by name."""
 
 from __future__ import annotations
 
@@ -10,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _WAY = "->"  # between the two ends of a path
-# What firmware writes where it was given no serial number: one part alone may tell it, and another
-# one the next night.
+# What firmware writes for a part without a serial number. A single part may have it one night, and
+# another part the next.
 _NOBODY = re.compile("0*|f{4,}|n/?a|none|unknown", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class MovedPart:
-    """One and the same part under two names: it has moved to another slot."""
+    """One part under two names: it was moved to another slot."""
 
     identity: str
     before: str
@@ -35,8 +33,9 @@ class ReplacedPart:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The components of a later run by those of the first; `names` has the
-    first run's name of each.
+    """The components of a later run matched to those of the first.
+
+    `names` has the first run's name of each.
     """
 
     names: Mapping[str, str]
@@ -48,16 +47,18 @@ class Matching:
         return _WAY.join(self.names.get(end, end) for end in component.split(_WAY))
 
     def is_other(self, component: str) -> bool:
-        """Whether a component of the first run is another part in the later one; a path is when
-        one of its ends is.
+        """Whether a component of the first run is another part in the later one.
+
+        A path is another part if one of its ends is.
         """
         known = {one.component for one in self.replaced}
         return any(end in known for end in component.split(_WAY))
 
 
 def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
-    """Identities by component, without those that tell no part from another: that two components
-    share, or that stand for none.
+    """Identities by component, without those that identify no part.
+
+    Left out are identities that several components share, and placeholders.
     """
     times = Counter(identities.values())
     return {
@@ -68,10 +69,10 @@ def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
 
 
 def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[str]) -> Matching:
-    """Match the components of a later run; `first` and `later` are identities by component,
-    `others` all components of the later run.
+    """Match the components of a later run to those of the first.
 
-    A part that only the later run has keeps its name if that is free in the first, and gets a `'`
+    `first` and `later` are identities by component, `others` all components of the later run. A
+    part that only the later run has keeps its name if the first run does not use it, and gets a `'`
     otherwise.
     """
     before, after = (

@@ -1,6 +1,6 @@
-"""One recorded run as the history holds it: who, when, with what, and every measurement as one row.
+"""One recorded run as the history stores it: its properties, and each measurement as one row.
 
-Pure: from a journal's records.
+A pure function of the journal's records.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from acceptance.history.era import Era
 from acceptance.history.matching import unique_identities
 from acceptance.machine import recorded_inventory
 
-# Why a night is no measure for others: it tested a part of the machine, it did not come to its end,
-# somebody else used its GPUs, or its loads ran in an image that the user named, which may hold
-# anything. Or nothing is left of it but what could be read of a damaged history.
+# Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
+# somebody else used its GPUs, or its loads ran in an image that the user named and that may hold
+# anything. Salvaged: it was read from a damaged history.
 ExclusionReason = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
-_TOGETHER = "gpus"  # all GPUs of the test, as one component
+_TOGETHER = "gpus"  # all GPUs under test, as one component
 _DAY_S = 86400.0
 
 
 class PartMeasurement(NamedTuple):
-    """What is measured of one part, wherever that is; `name` is its identity, or where it has
-    none its component.
+    """A measurement of one part, wherever the part is.
+
+    `name` is the part's identity, or its component if it has none.
     """
 
     check: str
@@ -45,9 +46,9 @@ class PartMeasurement(NamedTuple):
 
 
 class SeriesKey(NamedTuple):
-    """What one series of values belongs to.
+    """The key of one series of values.
 
-    `serial` is the part's own identity, of a path those of both ends; None where it has none.
+    `serial` is the part's own identity, for a path those of both ends; None if it has none.
     """
 
     check: str
@@ -58,7 +59,7 @@ class SeriesKey(NamedTuple):
 
     @property
     def part(self) -> PartMeasurement:
-        """The part that it is of: one that moved to another slot takes its nights along."""
+        """The part: one that was moved to another slot keeps its nights."""
         return PartMeasurement(
             self.check, self.measurement, self.unit, self.serial or self.component
         )
@@ -66,11 +67,11 @@ class SeriesKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NightMeasurement:
-    """One due measurement of one night; `value` and `again` (the second look) are in the line's
-    unit, None where there is none.
+    """One due measurement of one night.
 
-    `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its
-    absolute limit without a waiver.
+    `value` and `again` (the repeat) are in the series' unit, None if there is none. `outside` and
+    `unsteady` are that night's judgement of drift; `failed` says that the value broke its absolute
+    limit without a waiver.
     """
 
     line: SeriesKey
@@ -82,8 +83,9 @@ class NightMeasurement:
 
 
 class ReportedChanges(msgspec.Struct, frozen=True):
-    """What a night has told of changes since the run that is the baseline:
-    `birth` is that run, by its id.
+    """The changes since the baseline that a night has reported.
+
+    `birth` is the id of the baseline's run.
     """
 
     birth: str
@@ -94,12 +96,12 @@ class ReportedChanges(msgspec.Struct, frozen=True):
 class Night:
     """One recorded run.
 
-    `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the
-    clock tells. `virtual` says that the machine is one.
+    `day` is when it began, in days since 1970-01-01 in UTC; `seconds` is its duration, if known.
+    `virtual` says that the machine is a VM.
 
-    `apart` says why its values are not among those that later nights are held against; None where
-    they are. A run that was `postponed` found the machine in use and measured nothing. `told` is
-    None where it was held against no baseline.
+    `apart` says why later nights are not compared with its values; None if they are. A `postponed`
+    run found the machine in use and measured nothing. `told` is None if the run was not compared
+    with a baseline.
     """
 
     run_id: str
@@ -122,7 +124,7 @@ class Night:
 def night_from_entries(entries: Sequence[Entry]) -> Night:
     """A run's journal as a night.
 
-    Raises UnreadableRun where nothing can be judged, or nobody can tell when it was.
+    Raises UnreadableRun if the run cannot be judged, or if its time is unknown.
     """
     run = comparison.run_of(entries, "")
     first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
@@ -162,9 +164,9 @@ def _reported_changes(entries: Sequence[Entry], start: RunStarted) -> ReportedCh
 
 
 def day_of(utc: str) -> float:
-    """A moment of a journal in days since 1970-01-01 in UTC.
+    """A journal's time in days since 1970-01-01 in UTC.
 
-    Raises UnreadableRun for a text that is no moment.
+    Raises UnreadableRun if the text is not a time.
     """
     try:
         moment = datetime.fromisoformat(utc)
@@ -188,8 +190,7 @@ def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionR
         return "partial"
     if foreign_process.uses(entries):
         return "in-use"
-    # An image that was built here tells what went into it; one that was named with --image has an
-    # id and no more.
+    # An image built here records its inputs; one named with --image has only an id.
     named = "image_id" in start.provenance and "image_inputs" not in start.provenance
     return "own-image" if named else None
 
@@ -219,8 +220,10 @@ def _finite(value: float | None) -> float | None:
 def series_key(
     check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]
 ) -> SeriesKey:
-    """The line of what a check owes; `identities` are the inventory's (`shown.identities`),
-    known before anything is measured.
+    """The series of a due measurement.
+
+    `identities` are the inventory's (`recorded_inventory.identities`), known before anything is
+    measured.
     """
     return SeriesKey(
         check,
@@ -232,13 +235,10 @@ def series_key(
 
 
 def part_identity(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
-    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of
-    them.
+    """The identity of a component: for a path both ends, for all GPUs together each of them.
 
-    None where one is not known.
-
-    What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take
-    each other's nights for their own.
+    None if one of them is unknown. An identity that several parts share counts as unknown: DIMMs
+    with one serial number, 00000000, would get each other's nights.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
     identity = unique_identities(identities)

@@ -1,5 +1,6 @@
-"""How far two values of sound hardware may lie apart before the difference means something:
-`fixtures/noise.toml`, read strictly.
+"""Noise: `fixtures/noise.toml`, read strictly.
+
+It says how far two values of sound hardware may lie apart before the difference means something.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class NoiseFileError(Exception):
-    """The file of spreads of rigproof's own is wrong; the message is one sentence that names
-    file and entry.
-    """
+    """rigproof's own file of spreads is wrong; the message names file and entry."""
 
 
 class _Spreads(Strict, frozen=True, kw_only=True):
@@ -66,8 +65,9 @@ class _Sheet(Strict, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What is allowed between two values: a share of the larger, or `absolute` in their unit;
-    and where that comes from.
+    """The allowed difference between two values, and its basis.
+
+    `size` is a share of the larger value or, if `absolute`, in the unit of the values.
     """
 
     size: float
@@ -91,17 +91,16 @@ class NoiseBook:
     sheet: _Sheet
 
     def incomparable(self, measurement: str) -> str | None:
-        """Why two runs' values of this measurement say nothing of each other;
-        None where they do.
-        """
+        """Why two runs' values of this measurement cannot be compared; None if they can."""
         found = (
             row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements)
         )
         return next(found, None)
 
     def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
-        """What is allowed; `same_part` says that both values are of one and the same component,
-        `virtual` that one was taken in a VM.
+        """The allowed spread of a measurement.
+
+        `same_part`: both values are of one component. `virtual`: one was measured in a VM.
         """
         row = self._row(measurement, unit, virtual)
         own = row.absolute if row.absolute is not None else row.share
@@ -115,15 +114,11 @@ class NoiseBook:
         return next(row for row in self.sheet.unit if row.unit == unit)
 
     def worse(self, unit: str) -> Worse | None:
-        """Which values of a unit are the worse ones where no limit tells; None
-        where that cannot be said.
-        """
+        """Which values of a unit are worse if no limit says so; None if that is unknown."""
         return next(row.worse for row in self.sheet.unit if row.unit == unit)
 
     def repeated(self, general: Spread, values: Sequence[float]) -> Spread:
-        """The spread that repeated values of one part show, where they are enough to tell; else
-        the general one.
-        """
+        """The spread of repeated values of one part; the general one if there are too few."""
         rule = self.sheet.repeated
         if len(values) < rule.runs:
             return general
@@ -136,8 +131,7 @@ class NoiseBook:
 def read(path: Path) -> NoiseBook:
     """The spreads of a file.
 
-    Raises NoiseFileError for anything that is not exactly right, and for a unit that is not there
-    once.
+    Raises NoiseFileError if anything is wrong, and for a unit that is not listed exactly once.
     """
     sheet = resources.read(path, _Sheet, NoiseFileError)
     for row in (*sheet.noise, *sheet.unit):

@@ -33,18 +33,17 @@ def night_values(
     last: int,
     only: Collection[str] | None = None,
 ) -> dict[PartMeasurement, tuple[NightValue, ...]]:
-    """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's
-    values may be held against.
+    """The nights with which tonight's values may be compared, by part, oldest first.
 
-    Without an era, of all nights: that is for what does not depend on one. `only` names the
-    measurements that are asked for.
+    Only the `first` and the `last` nights of this era are read; without an era, those of all
+    nights, for measurements that do not depend on one. `only` names the measurements needed.
 
-    `after` is the number of a night, that of the run that accepted the machine: neither it nor any
-    that was recorded before it is among them, whatever the clock said. Nor are those of a run that
-    was partial or interrupted, or that ran in an image of the user's own. What was outside its
-    past, or broke its limit, is there, marked: it tells two nights in a row, and whoever takes a
-    level from looks leaves it out. Values within their limits count whatever the night's verdict
-    was: another part's fault is not theirs.
+    `after` is the number of the accepted run's night: it and all nights recorded before it are left
+    out, whatever the clock said. Also left out are nights that were partial, cut off, postponed or
+    salvaged, nights on which somebody else used the GPUs, and runs in an image of the user's own. A
+    value outside its past, or that broke its limit, is included and marked: it is needed to detect
+    two consecutive nights, and the code that computes a level leaves it out. Values within their
+    limits count whatever the night's verdict was: another part's fault does not concern them.
     """
     of_era = "" if era is None else f"{_ERA} AND "
     query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
@@ -66,34 +65,33 @@ def night_values(
             else NightValue(days[night], value, again)
             for span in spans
             for night, value, again, flags in _rows(store, query, number, *span)
-            if night in days  # one of another era may lie between
+            if night in days  # nights of another era may lie between
         }
         if values:
-            known = found.get(line.part)  # where the part was called otherwise, in another slot
+            known = found.get(line.part)  # nights of the part under another name, in another slot
             found[line.part] = values if known is None else dict(sorted((known | values).items()))
     return {part: tuple(values.values()) for part, values in found.items()}
 
 
 def _marks(flags: int) -> tuple[bool, bool, bool]:
-    """Outside, unsteady and failed, of a figure's flags."""
+    """Outside, unsteady and failed, from a measurement's flags."""
     return flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
 
 
 def number(store: Store, run_id: str) -> int | None:
-    """The number of a run's night; None where it is not recorded.
+    """The number of a run's night; None if it is not recorded.
 
-    Numbers are in the order of recording, whatever the clock said.
+    Numbers follow the order of recording, whatever the clock said.
     """
     rows = _rows(store, "SELECT seq FROM night WHERE run_id = ?", run_id)
     return int(rows[0][0]) if rows else None
 
 
 def last_until(store: Store, day: float) -> int:
-    """The number of the last night that began no later than a day (since 1970-01-01); 0 where there
-    is none.
+    """The number of the last night that began by `day`; 0 if none did.
 
-    Nights stand in their order, so one whose clock was wrong is outvoted by the others: the parting
-    is where most clocks have it.
+    `day` is in days since 1970-01-01. Nights are in the order of recording. A night whose clock was
+    wrong is outvoted by the others: the split is where most clocks agree.
     """
     most = votes = found = 0
     for number, began in _rows(store, "SELECT seq, day FROM night ORDER BY seq"):
@@ -109,10 +107,10 @@ def trend_series(
     component: str | None = None,
     last: int | None = None,
 ) -> tuple[TrendSeries, ...]:
-    """Every measurement's course over the last recorded nights, or all; of those that match shell
-    patterns, where they are given.
+    """Every measurement's series over the last recorded nights, or all.
 
-    A measurement whose part was replaced has a course for each part.
+    `measurement` and `component` are shell patterns. A measurement whose part was replaced has a
+    series for each part.
     """
     query = (
         f"SELECT run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0, "
@@ -134,11 +132,11 @@ def rows(
     component: str | None = None,
     last: int | None = None,
 ) -> Iterator[tuple[object, ...]]:
-    """Every figure with its night and its line, course by course, oldest night first; also those
-    without a value.
+    """Every measurement with its night, series by series, oldest night first.
 
-    Run, moment (UTC), verdict, profile, why it is no measure (None where it is), era, check,
-    measurement, component, serial, unit, value, second look, outside, unsteady, failed.
+    Measurements without a value are included. Columns: run, time (UTC), verdict, profile, why later
+    nights are not compared with it (None if they are), era, check, measurement, component, serial,
+    unit, value, repeat, outside, unsteady, failed.
     """
     query = (
         "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, "
@@ -149,20 +147,20 @@ def rows(
     )
     what, where = measurement or "*", component or "*"
     named = (_first(store, last), what, what, where, where)
-    with errors.history_errors(store.path):  # a row at a time: all of them may be millions
+    with errors.history_errors(store.path):  # a row at a time: there may be millions
         for *cells, serial, unit, value, again, flags in store.connection.execute(query, named):
             marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
             yield (*cells, serial or None, unit, value, again, *marks)
 
 
 def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have. Raises DamagedHistory for what are no facts."""
+    """Every era by the number that points have. Raises Damaged if its facts cannot be read."""
     rows = _rows(store, "SELECT id, facts FROM era")
     return {number: era_of(facts, store.path) for number, facts in rows}
 
 
 def _first(store: Store, last: int | None) -> int:
-    """The number of the first of the last so many nights."""
+    """The number of the first of the `last` newest nights; 0 if all are wanted."""
     query = "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?"
     rows = _rows(store, query, last - 1) if last is not None else []
     return int(rows[0][0]) if rows else 0
@@ -183,9 +181,7 @@ def _lines(
 
 
 def skipped_in_a_row(store: Store) -> int:
-    """How many runs in a row, the last one among them, found the machine in use
-    and were postponed.
-    """
+    """How many consecutive runs, up to the last, found the machine in use and were postponed."""
     query = (
         "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night "
         "WHERE "
@@ -195,11 +191,10 @@ def skipped_in_a_row(store: Store) -> int:
 
 
 def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
-    """The changes since the run that is the baseline, by its id, that the last night has told of;
-    none where that was held against another.
+    """The changes since the baseline that the last night has reported.
 
-    A run that was partial, or did not come to its end, tells nobody. What cannot be read was not
-    told.
+    `birth` is the id of the baseline's run; empty if that night was compared with another baseline.
+    Runs that were partial or cut off do not count. A record that cannot be read counts as empty.
     """
     query = (
         "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR "

@@ -1,5 +1,7 @@
-"""Bring a history up to date from its run folders, or rebuild it. The journals are the record, the
-store a view."""
+"""Bring a history up to date from its run folders, or rebuild it.
+
+The journals are the record, the store is a view.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,14 @@ from acceptance.history.salvage import OldHistory
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader, run_folder, segment
 
-_TOLD = 3  # names of a list; who wants them all looks into the folder
+_TOLD = 3  # names in a message; the folder has them all
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A run's folder with what its first record tells: when it began by two
-    clocks, and during which boot.
+    """A run's folder with the start of its journal.
+
+    It began at `boot_s` seconds after the start of boot `boot_id`, and on `day` by the wall clock.
     """
 
     folder: str
@@ -36,10 +39,9 @@ class _Found:
 
 
 def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
-    """The history of a machine, sound and up to date with the runs in `out`, and what there is to
-    tell of that.
+    """The history of a machine, sound and up to date with the runs in `out`, and messages.
 
-    One that is damaged is set aside and made anew. Raises HistoryError where there can be none.
+    A damaged history is set aside and rebuilt. Raises HistoryError if it cannot be.
     """
     path = location.database(out, machine_id)
     try:
@@ -59,11 +61,11 @@ def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
 
 
 def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
-    """Make another file from the runs that are there, and from what can be read of nights whose run
-    is gone; the old one is kept.
+    """Make a new history from the runs in `out`; returns it with messages.
 
-    `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it
-    leaves the old file or the whole new one. Raises HistoryError.
+    Nights whose run is gone are taken from the old file as far as it can be read. The old file is
+    kept. `why` says what is wrong with it; None if nothing is. A process that dies here leaves the
+    old file or the whole new one. Raises HistoryError.
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
@@ -72,24 +74,25 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
         )
     store = Store.open(path)
     try:
+        # runs that ended meanwhile
         return store, (
             *notices,
             *catch_up(store, out, machine_id)[1],
-        )  # what came to its end meanwhile
+        )
     except BaseException:
         store.close()
         raise
 
 
 def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
-    """Make the new file beside the old one, and put it in its place; what there is to tell."""
+    """Make the new file beside the old one and put it in its place; returns messages."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)
     there = path if path.exists() else None
     with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
         count, notices = catch_up(store, out, machine_id, old)
-    # The last to close a file empties its log: where that found no room, the file alone is not
-    # whole.
+    # The last connection to close empties the write-ahead log. If the disk was full, the log stays,
+    # and the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
         raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
     nights = f"{count} night{'' if count == 1 else 's'}"
@@ -105,12 +108,13 @@ def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> li
 
 
 def _keep(path: Path, aside: Path) -> None:
-    """Give a file a second name, and its log that name alone: SQLite would take
-    it for the next file's.
+    """Keep a file under a second name, and move its log there.
+
+    Under the old name SQLite would take the log for the new file's.
     """
     try:
         aside.hardlink_to(path)
-    except OSError:  # a file system without links
+    except OSError:  # a file system without hard links
         shutil.copy2(path, aside)
     log = path.with_name(f"{path.name}-wal")
     if log.exists():
@@ -119,13 +123,13 @@ def _keep(path: Path, aside: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove what an earlier start left of a file that it was making."""
+    """Remove an unfinished file of an earlier start."""
     for ending in ("-wal", "-shm", ""):
         path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
 
 
 def _sound(path: Path) -> bool:
-    """Whether another process was quicker: the file is whole."""
+    """Whether the file is whole, because another process has rebuilt it already."""
     try:
         with Store.view(path) as store:
             store.check()
@@ -137,11 +141,10 @@ def _sound(path: Path) -> bool:
 def catch_up(
     store: Store, out: Path, machine_id: str, old: OldHistory | None = None
 ) -> tuple[int, tuple[str, ...]]:
-    """Add every closed run of this machine that the store does not hold, oldest first; how many,
-    and what there is to tell.
+    """Add every closed run of this machine that the store lacks, oldest first.
 
-    Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be
-    read is told of, and left out.
+    Returns how many were added, and messages. Nights that only an `old` history has are added too.
+    Raises HistoryError; a run that cannot be read is reported and left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
@@ -185,9 +188,9 @@ def _night(out: Path, run: _Found) -> Night:
 def _runs(
     out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]
 ) -> Iterator[_Found]:
-    """The closed runs of this machine in folders that are not known yet.
+    """The closed runs of this machine in new folders.
 
-    One whose plan was never written proves nothing of any night.
+    A run without a plan is no night and is left out.
     """
     with errors.history_errors(out):
         names = sorted(
@@ -197,7 +200,7 @@ def _runs(
         )
     for name in sorted(set(names) - set(known)):
         if not (out / name / run_folder.VERDICT).is_file():
-            continue  # it is being written, or will be closed by the next start
+            continue  # it is being written, or the next start will close it
         try:
             head, first = reader.read_first_record(out / name)
             if (
@@ -214,11 +217,10 @@ def _runs(
 
 
 def _order(runs: Iterable[_Found], ranks: Mapping[str, int]) -> list[str]:
-    """Run ids in the order in which they were made: as an earlier history had them, then by the
-    clock.
+    """Run ids in the order of the runs: as in an earlier history, then by the clock.
 
-    A clock that was set back has no say within a boot, whose own clock cannot be set; boots stand
-    in the order of their median day.
+    Within a boot, runs are ordered by the boot clock, which cannot be set; boots are ordered by
+    their median day, so that a wall clock that was set back does little harm.
     """
     boots: dict[str, list[_Found]] = {}
     for run in runs:

@@ -1,8 +1,7 @@
-"""The reference of one measurement: what earlier nights say its value should be. Kept in the plan.
-Pure.
+"""The reference of one measurement: what earlier nights say its value should be. Pure.
 
-Values, levels, bounds and deviations are in the measurement's unit. Bounds are allowed values; only
-those on the worse side are there, both where nothing tells which side that is.
+It is part of the plan. Values, levels, bounds and deviations are in the measurement's unit. Bounds
+are allowed values. Only the bound on the worse side is set; both, if the worse side is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 class ReferenceBounds(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The lowest and the highest value that are within; at least one of them is there."""
+    """The lowest and the highest allowed value; at least one of them is set."""
 
     low: float | None = None
     high: float | None = None
@@ -30,7 +29,7 @@ class ReferenceBounds(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def words(self, unit: str) -> str:
-        """As people read it: `>= 5 W`."""
+        """The bounds in words: `>= 5 W`."""
         if self.low is not None and self.high is not None:
             return f"{number(self.low)} .. {quantity(self.high, unit)}"
         return (
@@ -41,8 +40,10 @@ class ReferenceBounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Level(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The own nights before: their median, how many they are, one deviation from night to night,
-    and how many of it are allowed.
+    """The level of the last nights.
+
+    It is their median, their number, one deviation from night to night, and the number of
+    deviations allowed.
     """
 
     middle: float
@@ -53,7 +54,7 @@ class Level(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FirstNights(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How it began: the median of the first nights, from which `day` on, and how many they are.
+    """The first nights: their median, their number, and the `day` of the first.
 
     `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the
     last nights lies beyond these bounds.
@@ -68,8 +69,10 @@ class FirstNights(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A slow way down, or up: the level at the first and at the last third of so many nights,
-    and the days between the two.
+    """A slow fall or rise over some nights.
+
+    `first` and `last` are the levels of their first and last third, `days` the days between the
+    two.
     """
 
     first: float
@@ -80,8 +83,10 @@ class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Noise that has grown: one deviation of the nights before the last ones, and of the last
-    ones, `nights` in number.
+    """Noise that has grown.
+
+    `before` is one deviation of the nights before the last ones, `now` that of the last ones,
+    `nights` in number.
     """
 
     before: float
@@ -90,11 +95,11 @@ class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CounterReference(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A counter that only grows: where it stood `days` before tonight, and by how much it may have
-    grown since.
+    """A counter that only grows.
 
-    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a
-    failure, and so are several of the last.
+    `stood` is its value `days` before tonight, and `allowed` its allowed growth since. Above `most`
+    it fails at once. `repeats` says that two consecutive nights above `allowed` are a failure, and
+    so are several of the last.
     """
 
     stood: float
@@ -106,12 +111,12 @@ class CounterReference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that one measurement of one part is held against from before this run.
+    """The reference of one measurement of one part, from before this run.
 
-    `decides` says that it is known which side is the worse one: without it nothing fails. `before`:
-    the night before was outside. `off` counts the nights before that were outside or unsteady, of
-    the last `off_of` with tonight; with it `off_fails` of them fail. `rebased`: the machine was
-    accepted under other circumstances, so that its value of then says nothing now.
+    `decides`: the worse side is known; without it nothing fails. `before`: the previous night was
+    outside. `off` is how many of the last `off_of` nights, without tonight, were outside or
+    unsteady; it fails when tonight makes it `off_fails`. `rebased`: the machine was accepted under
+    other circumstances, so that the baseline's value is not used.
     """
 
     decides: bool
@@ -128,12 +133,12 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def date(day: float) -> str:
-    """The date of a day that is counted from 1970-01-01."""
+    """The date of a day counted from 1970-01-01."""
     return datetime.date.fromordinal(_EPOCH + math.floor(day)).isoformat()
 
 
 def basis(past: Reference, unit: str) -> str:
-    """What the past consists of, in words."""
+    """The reference in words."""
     if past.counter is not None:
         return past.counter.basis
     parts = []
@@ -153,7 +158,7 @@ def basis(past: Reference, unit: str) -> str:
 
 
 def describe_first_nights(first: FirstNights) -> str:
-    """What the first nights were, in words."""
+    """The first nights in words."""
     named = (
         f"baseline of {date(first.day)}"
         if first.baseline
@@ -167,5 +172,5 @@ def describe_first_nights(first: FirstNights) -> str:
 
 
 def nights(count: int) -> str:
-    """So many nights, in words."""
+    """A number of nights in words."""
     return "1 night" if count == 1 else f"{count} nights"

@@ -1,4 +1,4 @@
-"""The nights of one measurement of one part, reduced to the reference of the next night. Pure."""
+"""Build the reference of the next night from the nights of one measurement of one part. Pure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from acceptance.history.reference import (
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):
-    """What one measurement of one part gave on one night.
+    """One measurement of one part on one night.
 
-    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second
-    look was taken, are in the measurement's unit. `outside` and `unsteady` are what that night's
-    judgement said: beyond the bound of its past (and still so at the second look, where there was
-    one), or beyond it at the first look and within it at the second. `failed` says that it broke
-    its limit, and nothing waived that: it counts as a night outside, and is never part of what is
-    usual.
+    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, the repeat if
+    there was one, are in the measurement's unit. `outside` and `unsteady` are that night's
+    judgement: beyond the bound of its past (in the repeat too, if there was one), or beyond it at
+    first and within it in the repeat. `failed` says that the value broke its limit without a
+    waiver: it counts as a night outside, and never as usual.
     """
 
     day: float
@@ -40,10 +39,10 @@ class NightValue(msgspec.Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-# of a normal distribution, one standard deviation over the median distance from the median
+# standard deviation of a normal distribution over its median absolute deviation
 NORMAL = 1.4826
-MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: the root of pi / 2
-_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
+MEDIAN_SPREAD = 1.2533  # standard error of a median over that of a mean: the root of pi / 2
+_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand bounds
 
 
 def build_reference(
@@ -55,15 +54,16 @@ def build_reference(
     baseline_day: float | None = None,
     rebased: bool = False,
 ) -> Reference | None:
-    """What tonight is held against; None where there is nothing yet.
+    """The reference for tonight; None if there is nothing to compare with yet.
 
-    `nights` are of one part in one era, in their order, without tonight: all since the machine was
-    accepted, or the first and the last of them as many as the rules say. `baseline` is the value of
-    the run that accepted it and `baseline_day` when that was, in days since 1970-01-01 as `today`.
-    `rebased` says that this run was of another era: then its value does not count, and the first
-    nights of this era stand in its place; that of a counter counts all the same, because a part
-    goes on counting whatever it is tested with. Nights whose value is no finite number are passed
-    over; one that broke its limit is a night outside, and no measure.
+    `looks` are the nights of one part in one era, in order, without tonight: all since the machine
+    was accepted, or as many of the first and last as the rules need. Nights without a finite value
+    are ignored; one that broke its limit counts as outside, and never as usual.
+
+    `born` is the value of the run that accepted the machine and `born_day` its day, in days since
+    1970-01-01 as `today`. `rebased` says that this run was of another era: its value is ignored,
+    and the first nights of this era take its place. A counter's baseline value is used in any case,
+    because a part counts on in every era.
     """
     every = [one for one in nights if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
@@ -73,15 +73,15 @@ def build_reference(
     if has_baseline:
         assert baseline is not None
         assert baseline_day is not None
-        every.insert(
-            0, NightValue(baseline_day, baseline)
-        )  # whatever that night said of it: it was accepted
+        # whatever that night's judgement was: it was accepted
+        every.insert(0, NightValue(baseline_day, baseline))
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
         return _counter_reference(known, every, rule.rate, rule.constants, today)
     rules = rule.constants
     decides = rule.worse is not None
-    # What may be for the better becomes usual in time, or it would be remarked upon for ever.
+    # If the worse side is unknown, a change becomes usual in time: else it would be reported for
+    # ever.
     inside = [one for one in known if not (one.outside and decides)]
     within = inside if len(inside) >= rules.nights.least else known
     recent = within[-rules.slope.over :]
@@ -89,7 +89,7 @@ def build_reference(
     first = None
     if has_baseline or (
         decides and len(inside) >= 2 * rules.nights.recent
-    ):  # else the first nights are the last ones as well
+    ):  # with fewer nights, the first ones are the last ones too
         first = _first(inside, level, rule, baseline=has_baseline)
     slope, grown = (
         (_slope(recent, level, rule), _noise_growth(recent, rule))
@@ -145,7 +145,7 @@ def _first(
     allowed = (
         rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
     )
-    bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
+    bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # began in another season
     moved = level is not None and bounds.beyond(level.middle)
     return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
@@ -190,16 +190,18 @@ def _counter_reference(
     rules: Constants,
     today: float,
 ) -> Reference | None:
-    """A counter since the last night that is as long ago as the rule says, or since the first
-    whose clock can be believed.
+    """The reference of a counter.
+
+    It starts at the last night that is `over_days` or more ago, or else at the first night with a
+    plausible clock.
     """
     if not known:
         return None
-    # With a clock that was set back all that grew since the first night would be held against one
+    # If tonight's clock was set back, all growth since the first night would be compared with one
     # day.
     today = max(today, known[-1].day)
-    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set
-    # back, and no day passed.
+    # Nights whose clock ran ahead of tonight are ignored. If a clock fell behind an earlier
+    # night's, it was set back: no time has passed.
     past = [one for one in known if one.day <= today]
     days = list(accumulate((one.day for one in past), max))
     place = max(
@@ -216,9 +218,7 @@ def _counter_reference(
 
 
 def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:
-    """Whether the limit fails whatever would lie beyond these bounds: then the
-    nights add nothing to it.
-    """
+    """Whether the limit already fails every value beyond these bounds, so that they add nothing."""
     limit = rule.limit
     if limit is None:
         return False
@@ -245,18 +245,20 @@ def _up(value: float) -> float:
 
 
 def _round_figure(value: float) -> float:
-    """A figure that is told and decides nothing."""
+    """A number for display, rounded to five digits; it decides nothing."""
     return float(f"{value:.5g}")
 
 
 def _spread(values: Sequence[float], middle: float) -> float:
-    """1.4826 x the median distance from the middle."""
+    """1.4826 x the median absolute deviation from the middle."""
     return NORMAL * _median([abs(value - middle) for value in values])
 
 
 def _median(values: Sequence[float]) -> float:
-    """The middle value; `statistics.median` takes three times as long, and a board of eight has
-    two thousand figures.
+    """The median.
+
+    `statistics.median` takes three times as long, and a board of eight GPUs has two thousand
+    measurements.
     """
     ordered = sorted(values)
     half = len(ordered) // 2

@@ -1,8 +1,7 @@
-"""What of a machine's history may go, by age and by size: figures of old nights, and folders of old
-runs with their telemetry.
+"""Prune a machine's history by age and size: values of old nights, and folders of old runs.
 
-Never the run that accepted the machine, never the newest, never one that is being written, and
-never a folder that is no run of this machine's. The caller holds the machine's lock, so that no run
+Never removed are the run that accepted the machine, the newest run, a run that is being written,
+and a folder that is not a run of this machine. The caller holds the machine's lock, so that no run
 of this machine is under way.
 """
 
@@ -21,18 +20,19 @@ from acceptance.history import errors
 from acceptance.history.store import Store, StoredNight
 from acceptance.journal import reader, run_folder, segment
 
-_WITNESSES = (
-    3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
-)
-# beside the database: what is on its way out is no run any more, whoever dies while it goes
+# last nights, of which two must agree on the date: one clock may have been wrong
+_WITNESSES = 3
+# A folder beside the database. A run that is being removed is moved there first, so that a killed
+# prune leaves no half run behind.
 REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What was removed: folders with their bytes, and how many nights lost their figures.
+    """The result of pruning.
 
-    `left` is the bytes of the runs that stay.
+    `folders` are the removed folders with their bytes, `nights` is the number of nights that lost
+    their values, `left` the bytes of the remaining runs.
     """
 
     folders: tuple[tuple[str, int], ...]
@@ -50,12 +50,11 @@ def prune(
     keep_bytes: int | None = None,
     never: Collection[str] = (),
 ) -> PruneResult:
-    """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no
-    more than `keep_bytes`.
+    """Remove runs and values older than `keep_days`, then the oldest runs beyond `keep_bytes`.
 
-    `today` is in days since 1970-01-01; it is never taken to be later than two of the last three
-    nights say, nor a night to be older than those recorded before it. `never` names runs that stay.
-    Raises HistoryError.
+    `today` is in days since 1970-01-01; the date that two of the last three nights agree on
+    overrides a later one. No night counts as older than those recorded before it. `never` names
+    runs that stay. Raises HistoryError.
     """
     with errors.history_errors(out):
         _finish(store)
@@ -84,13 +83,11 @@ def prune(
 
 
 def _older(nights: Sequence[StoredNight], today: float, days: float) -> Iterator[str]:
-    """The runs that are older than so many days, by clocks of which any may
-    have been wrong on any night.
-    """
+    """The runs older than a number of days; any night's clock may have been wrong."""
     today = min(today, statistics.median_low(one.day for one in nights[-_WITNESSES:]))
     latest = -math.inf
     for one in nights:
-        if one.day <= today:  # else it is of a day to come, and nobody knows how old it is
+        if one.day <= today:  # a night in the future has an unknown age
             latest = max(latest, one.day)
             if today - latest > days:
                 yield one.run_id
@@ -103,7 +100,7 @@ def _latest(out: Path) -> Iterator[str]:
 
 
 def _is_run(out: Path, night: StoredNight, machine_id: str) -> bool:
-    """Whether the folder of a night is there, and is that run of this machine, and closed."""
+    """Whether a night's folder exists and is that run of this machine, and closed."""
     if (
         night.folder is None
         or Path(night.folder).name != night.folder
@@ -141,16 +138,16 @@ def _remove(store: Store, folder: Path, run_id: str) -> None:
 
 
 def _finish(store: Store) -> None:
-    """Remove what is on its way out, of an earlier start that was killed as well."""
+    """Remove the folders that are being removed, also those of an earlier prune that was killed."""
     gone = store.path.with_name(REMOVED)
     if gone.is_dir() and not gone.is_symlink():
         shutil.rmtree(gone)
 
 
 def _forget(store: Store, old: Collection[str]) -> int:
-    """Remove the figures of these nights; the nights stay, as links of a chain.
+    """Remove the values of these nights; returns how many nights had any.
 
-    How many had any.
+    The nights themselves stay, because the order of nights depends on them.
     """
     with store.transaction() as connection:
         rows = connection.execute(
@@ -166,6 +163,6 @@ def _forget(store: Store, old: Collection[str]) -> int:
         )
         connection.execute("UPDATE night SET pruned = 1 WHERE seq IN (SELECT seq FROM gone)")
     if gone:
-        # As a script: `execute` would take one step of it, and one step frees one page.
+        # As a script: `execute` would run one step, and one step frees one page.
         store.connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
     return len(gone)

@@ -1,5 +1,7 @@
-"""Read what can still be read of a damaged history: night order, and nights whose run folder is
-gone."""
+"""Read what can be read of a damaged history.
+
+That is the order of nights, and the nights whose run folder is gone.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ from acceptance.history.errors import DamagedHistory
 from acceptance.history.night import ExclusionReason, Night, NightMeasurement, SeriesKey
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
 
-_AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
+_AT_ONCE = 200  # nights whose measurements are in memory together: some ten megabytes
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True):
-    """A night without its figures, as it must be to be believed."""
+    """A night without its measurements, validated on reading."""
 
     run_id: str
     utc: str
@@ -51,9 +53,9 @@ def _has_facts(facts: Any) -> bool:
 
 
 class OldHistory:
-    """Reads row by row what can be read.
+    """A history read row by row as far as possible.
 
-    Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others.
+    Nights of a damaged file are shown, but later nights are not compared with them.
     """
 
     def __init__(self, connection: sqlite3.Connection | None, machine_id: str) -> None:
@@ -75,8 +77,9 @@ class OldHistory:
 
     @classmethod
     def open(cls, path: Path | None, machine_id: str) -> Self:
-        """Open what was set aside; of None, or of what is no database at all,
-        nothing can be read.
+        """Open the file that was set aside.
+
+        If it is None, or not a database, it reads as empty.
         """
         connection = None
         if path is not None:
@@ -101,7 +104,7 @@ class OldHistory:
 
     @property
     def has_unreadable_rows(self) -> tuple[str, ...]:
-        """Whether anything could not be read."""
+        """A message if anything could not be read."""
         if not self._lost:
             return ()
         return (
@@ -112,7 +115,7 @@ class OldHistory:
         )
 
     def night(self, run_id: str) -> Night | None:
-        """A night by its run, as far as it can be read; None where nothing of it can."""
+        """A night by its run, as far as it can be read; None if it cannot."""
         query = (
             "SELECT seq, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, "
             "facts, identities"
@@ -146,8 +149,10 @@ class OldHistory:
         )
 
     def _measurements_of(self, seq: int) -> tuple[NightMeasurement, ...]:
-        """The figures of a night; those of its neighbours are read along, line by line, because
-        so they lie in the file.
+        """The measurements of a night.
+
+        Those of the nights after it are read too, series by series, because that is their order in
+        the file.
         """
         if seq not in self._read:
             self._read, self._figures = range(seq, seq + _AT_ONCE), {}
@@ -170,7 +175,7 @@ class OldHistory:
         return tuple(self._figures.get(seq, ()))
 
     def _rows(self, query: str, *values: object) -> Iterator[Any]:
-        """The rows of a query until one that cannot be read."""
+        """The rows of a query up to the first that cannot be read."""
         if self._connection is not None:
             try:
                 yield from self._connection.execute(query, values)

@@ -1,6 +1,6 @@
 """The history store: one SQLite file.
 
-Each night is added whole or not at all, once, by whoever comes first.
+Each night is added whole or not at all, and only once, whichever process is first.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.night import Night, NightMeasurement
 
-APPLICATION = 0x52675072  # "RgPr", in the header of the file: whose it is
+APPLICATION = 0x52675072  # "RgPr" in the header of the file: marks it as ours
 
-# Each step takes a file from the version before to the next; what was published is never changed,
-# another step is added. `seq` is the order in which nights were recorded, and never goes back:
-# clocks do. Names stand once, in `line`; a value is one row of some 20 bytes, next to the other
-# values of its line, because that is how they are read.
+# Each step migrates a file to the next version. A published step never changes; another is added.
+# `seq` is the order in which nights were recorded, and never goes back, as clocks do. Names are
+# stored once, in `line`; a value is one row of some 20 bytes, next to the other values of its line,
+# because that is how they are read.
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE era (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, facts TEXT NOT NULL)",
@@ -46,7 +46,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
             line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
             flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",  # noqa: E501
     ),
-    # What the night told of changes since the baseline, as JSON: the next one is to know it.
+    # The changes since the baseline that the night reported, as JSON, for the next night.
     ("ALTER TABLE night ADD COLUMN told TEXT",),
 )
 
@@ -54,9 +54,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
 def schema_version(
     connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]
 ) -> int:
-    """The version of a file; 0 of one in which there is nothing yet.
+    """The schema version of a file; 0 if it is empty.
 
-    Raises DamagedHistory for another program's database, HistoryError for one of a later version.
+    Raises Damaged for another program's database, HistoryError for one of a later version.
     """
     owner, found, tables = (
         connection.execute(query).fetchone()[0]
@@ -81,9 +81,9 @@ def schema_version(
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> None:
-    """Bring a file to the newest version: all of it or nothing, whoever dies in it.
+    """Bring a file to the newest version, in one transaction.
 
-    Raises what `version` does.
+    Raises what `schema_version` raises.
     """
     if schema_version(connection, path, steps) == len(steps):
         return
@@ -100,19 +100,17 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence
             connection.execute("ROLLBACK")
 
 
-BUSY_S = (
-    20.0  # how long another writer is waited for; a night is written in a hundredth of a second
-)
-OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
+# how long to wait for another writer; writing a night takes a hundredth of a second
+BUSY_S = 20.0
+OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a measurement's flags
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNight:
-    """What the store knows of a night besides its figures.
+    """A night in the store, without its measurements.
 
-    `folder` is the run's folder in `out`, None once that was removed.
-
-    `pruned` says that its figures were removed. `era` is the era's key.
+    `folder` is the run's folder in `out`, None once it was removed. `pruned` says that its
+    measurements were removed. `era` is the era's key.
     """
 
     seq: int
@@ -133,8 +131,7 @@ class StoredNight:
 class Store:
     """An open history.
 
-    Every method raises HistoryError, and DamagedHistory where the file is no sound database of
-    ours.
+    Every method raises HistoryError, and Damaged if the file is not a sound database of ours.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -145,12 +142,10 @@ class Store:
     def open(
         cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, locked: bool = False
     ) -> Self:
-        """Open a machine's history to write; it is made where there is none, and brought to this
-        version.
+        """Open a machine's history to write; it is created or migrated if needed.
 
-        `locked` says that the caller holds the `history_lock` of its folder. Raises HistoryError,
-        also where the file system does not let two processes share memory, which the write-ahead
-        log needs.
+        `held` says that the caller holds the history's lock. Raises HistoryError, also if the file
+        system lacks the shared memory that the write-ahead log needs.
         """
         with (
             errors.history_errors(path),
@@ -160,17 +155,16 @@ class Store:
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema_version(connection, path, steps) == 0:
-                    connection.execute(
-                        "PRAGMA auto_vacuum = INCREMENTAL"
-                    )  # what is pruned is given back to the disk
+                    # pruning gives space back to the disk
+                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
                     text = (
                         f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
                     )
                     raise HistoryError(f"{path}: {text}: give a folder on a local disk with --out")
-                # A night is on the disk before its folder may be pruned, or the next one is held
-                # against it; it is one fsync a night.
+                # A night must be on the disk before its folder is pruned or the next night is
+                # compared with it; this costs one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
                 migrate(connection, path, steps)
             except BaseException:
@@ -180,17 +174,17 @@ class Store:
 
     @classmethod
     def view(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS) -> Self:
-        """Open a history to read alone, in a folder that may be read-only.
+        """Open a history read-only, also in a read-only folder.
 
-        Raises HistoryError, also where there is none.
+        Raises HistoryError, also if there is none.
         """
         if not path.exists():
             raise HistoryError(
                 f"{path}: there is no history yet: `rigproof history --rebuild` makes one "
                 "from the runs"
             )
-        # What nobody can write may be read without the shared memory of the log, if nothing is left
-        # in that.
+        # A file in a read-only folder can be read without the log's shared memory, provided that
+        # the log is empty.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
         with errors.history_errors(path):
@@ -221,15 +215,14 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what was added is on the disk since it was added."""
+        """Close the file; every added night is on the disk already."""
         with errors.history_errors(self.path):
             self.connection.close()
 
     def check(self) -> None:
-        """Look at the whole file.
+        """Check the whole file.
 
-        Raises DamagedHistory where SQLite finds anything wrong in its structure, and for eras
-        without facts.
+        Raises Damaged if SQLite finds its structure damaged, or if an era's facts cannot be read.
         """
         with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -239,7 +232,7 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All that is done within, or nothing of it."""
+        """A transaction: all statements in it take effect, or none."""
         with errors.history_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -251,9 +244,9 @@ class Store:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All that is read within is of one moment, whoever adds a night meanwhile.
+        """A read transaction: all reads in it see the same state.
 
-        Nothing may be written within.
+        Nothing may be written in it.
         """
         with errors.history_errors(self.path):
             self.connection.execute("BEGIN")
@@ -264,7 +257,7 @@ class Store:
                 self.connection.rollback()
 
     def add(self, night: Night, folder: str | None = None) -> bool:
-        """Add a night with all its figures, unless its run is there already; true if it was added.
+        """Add a night with all its measurements; false if its run is there already.
 
         `folder` is the run's folder in `out`.
         """
@@ -306,12 +299,12 @@ class Store:
         return True
 
     def link(self, run_id: str, folder: str | None) -> None:
-        """Say where a run's folder is now, or that it is gone."""
+        """Set the folder of a run; None if it is gone."""
         with self.transaction() as connection:
             connection.execute("UPDATE night SET folder = ? WHERE run_id = ?", (folder, run_id))
 
     def nights(self, last: int | None = None) -> tuple[StoredNight, ...]:
-        """The last nights that were recorded, or all, in the order in which they were."""
+        """The last recorded nights, or all, in the order of recording."""
         query = (
             "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, "
             "virtual, postponed, pruned"
@@ -322,21 +315,21 @@ class Store:
         return tuple(map(_stored_night, reversed(rows)))
 
     def count(self) -> int:
-        """How many nights are recorded."""
+        """The number of recorded nights."""
         with errors.history_errors(self.path):
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
-        """Every era by its key. Raises DamagedHistory for what are no facts."""
+        """Every era by its key. Raises Damaged if its facts cannot be read."""
         with errors.history_errors(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
         return {key: era_of(facts, self.path) for key, facts in rows}
 
 
 def era_of(facts: Any, path: Path) -> Era:
-    """An era from its facts as they stand in a file.
+    """An era from its facts as stored.
 
-    Raises DamagedHistory for anything that is no list of names and texts.
+    Raises Damaged if they are not a list of names and texts.
     """
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
@@ -347,7 +340,7 @@ def era_of(facts: Any, path: Path) -> Era:
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:
-    """The number of the row with this value; it is added where there is none."""
+    """The id of the row with this value, which is added if needed."""
     found = connection.execute(f"SELECT id FROM {table} WHERE {column} = ?", (value,)).fetchone()
     if found:
         return int(found[0])

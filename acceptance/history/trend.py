@@ -1,4 +1,4 @@
-"""The trend of each measurement over the nights of a machine, and the report of them. Pure."""
+"""The trend of each measurement over a machine's nights, and the report of them. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Literal, NamedTuple
 
 from acceptance.history.noise import NoiseBook, Spread
 
-# nights whose median is set beside that of the nights before: a week, so that one night does not
-# make a trend
+# Nights whose median is compared with that of the nights before: a week, so that one night is no
+# trend.
 RECENT = 7
 
 TrendDirection = Literal["up", "down", "level"]
 
 
 class TrendPoint(NamedTuple):
-    """One night's value in the unit of its course; `day` as in `nights.Look`, `era` a number that
-    changes where the era does.
+    """One night's value, in the unit of its series.
 
-    `held` says that it is a measure for others: from a whole run that came to its end, and within
-    its absolute limit.
+    `day` is as in `reference_builder.NightValue`; `era` is a number that changes with the era.
+    `held` says that later nights are compared with it: the run was whole, and the value within its
+    absolute limit.
     """
 
     run_id: str
@@ -40,7 +40,7 @@ class TrendPoint(NamedTuple):
 class TrendSeries:
     """One measurement of one part, oldest night first.
 
-    `serial` is the part's identity, None where it has none.
+    `serial` is the part's identity, None if it has none.
     """
 
     check: str
@@ -53,13 +53,13 @@ class TrendSeries:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a course comes to, in its unit.
+    """The summary of a series, in its unit.
 
-    Median and deviation (MAD) are those of the usual nights of its last era.
+    `median` and `deviation` (MAD) are those of the usual nights of the last era.
 
-    `before` is the median of the nights before the last ones, `change` how far that of the last
-    ones lies from it, `times` how often that holds what the noise allows (infinite where it allows
-    nothing), and `trend` its direction; None of all four where there are too few nights to tell.
+    `before` is the median of the nights before the last ones, `change` the distance of the last
+    ones' median from it, `times` that distance as a multiple of the noise (infinite if the noise
+    allows nothing), and `trend` its direction. All four are None if there are too few nights.
     """
 
     nights: int
@@ -74,9 +74,7 @@ class Summary:
 
 
 def usual_values(points: Sequence[TrendPoint]) -> list[float]:
-    """The values of the nights of the last era that are a measure for others,
-    without those that were outside.
-    """
+    """The values of the last era's nights that are comparable and were not outside."""
     era = points[-1].era if points else None
     return [
         point.value for point in points if point.era == era and point.held and not point.outside
@@ -84,19 +82,17 @@ def usual_values(points: Sequence[TrendPoint]) -> list[float]:
 
 
 def split_recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
-    """The values of the last era that are a measure for others, parted: those before the last
-    RECENT nights, and these.
-    """
+    """The comparable values of the last era: those before the last RECENT nights, and the last."""
     era = points[-1].era if points else None
     values = [point.value for point in points if point.era == era and point.held]
     return values[:-RECENT], values[-RECENT:]
 
 
 def summary(course: TrendSeries, spread: Spread) -> Summary:
-    """Sum up a course.
+    """Summarize a series.
 
-    `spread` is what may lie between two values of this part, as `NoiseBook.repeated` has it of the
-    nights before.
+    `spread` is the allowed difference between two values of this part, from `NoiseBook.repeated`
+    over the nights before.
     """
     points = course.points
     values = usual_values(points)
@@ -130,20 +126,19 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     )
 
 
-MAX_CHANGES = 10  # courses that are told apart because they changed: a screen's worth
+MAX_CHANGES = 10  # series listed as changed: a screenful
 
-# Facts in which an era differs from the one before it: name, text before and after; None where one
-# has none of that name.
+# Facts in which an era differs from the one before it: name, text before, text after; None if an
+# era lacks it.
 Changes = tuple[tuple[str, str | None, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TrendRow:
-    """One course with its summary.
+    """One series with its summary.
 
-    `began` has the places of points with which another era begins; `born` is the baseline's value.
-
-    `comparable` is false where two nights' values say nothing of each other.
+    `began` has the indexes of points with which another era begins; `born` is the baseline's value.
+    `comparable` is false if two nights' values cannot be compared.
     """
 
     course: TrendSeries
@@ -155,8 +150,9 @@ class TrendRow:
 
 @dataclass(frozen=True, slots=True)
 class TrendNight:
-    """One recorded run: when it began (UTC, ISO 8601), its verdict, and why it is no measure for
-    others (None where it is).
+    """One recorded run: when it began (UTC, ISO 8601), and its verdict.
+
+    `apart` says why later nights are not compared with it; None if they are.
     """
 
     run_id: str
@@ -168,10 +164,10 @@ class TrendNight:
 
 @dataclass(frozen=True, slots=True)
 class TrendReport:
-    """The last `shown` of the nights of a machine, of which there are `recorded` in all; `others`
-    are machines with a history beside it.
+    """The trend report of a machine.
 
-    `baseline` is the run that accepted the machine, None where none did.
+    `shown` are its last nights, `recorded` is how many there are in all, `others` are machines with
+    a history in the same folder. `baseline` is the run that accepted the machine, None if none did.
     """
 
     machine_id: str
@@ -182,14 +178,16 @@ class TrendReport:
     baseline: str | None = None
 
     def can_tell(self) -> bool:
-        """Whether anything has nights enough to tell a change; where nothing has, that none is
-        found says nothing.
+        """Whether any series has enough nights to show a change.
+
+        If none has, an empty list of changes says nothing.
         """
         return any(row.comparable and row.summary.trend is not None for row in self.rows)
 
     def largest_changes(self) -> tuple[TrendRow, ...]:
-        """The courses whose last nights lie further from those before than noise explains, the
-        furthest first; MAX_CHANGES of them.
+        """The series whose last nights differ from those before by more than noise, largest first.
+
+        At most MAX_CHANGES.
         """
         found = [
             (row.summary.times, row)
@@ -207,9 +205,9 @@ def row(
     facts: Mapping[int, Mapping[str, str]],
     baseline: float | None = None,
 ) -> TrendRow:
-    """One course summed up.
+    """One series with its summary.
 
-    `facts` are those of each era by its number; `virtual` says that the machine is one.
+    `facts` are those of each era by its number; `virtual` says that the machine is a VM.
     """
     general = book.spread(series.measurement, series.unit, same_part=True, virtual=virtual)
     before, _ = split_recent(series.points)

@@ -1,4 +1,4 @@
-"""The clocks of a journal: seconds since boot, wall time, and which boot it was."""
+"""Clocks of a journal: seconds since boot, wall time, the ids of the boot and the machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 
 
 def boot_s() -> float:
-    """Seconds since this boot, sleep included; the same for every process and container of the
-    machine (CLOCK_BOOTTIME).
+    """Seconds since this boot, including sleep (CLOCK_BOOTTIME).
+
+    The clock is the same for every process and container of the machine.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -20,15 +21,14 @@ def utc() -> str:
 
 
 def boot_id(root: Path = Path("/")) -> str:
-    """The kernel's random name for this boot; another one means that the
-    machine was restarted in between.
-    """
+    """The kernel's random id for this boot; it changes with every restart."""
     return (root / "proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def machine_id(root: Path = Path("/")) -> str:
-    """The installation's own id, so that runs of several machines in one shared folder are told
-    apart; host name where it has none.
+    """The id of the operating system's installation, or the host name if there is none.
+
+    It distinguishes the runs of several machines in one shared folder.
     """
     try:
         return (root / "etc/machine-id").read_text(encoding="ascii").strip() or _host(root)

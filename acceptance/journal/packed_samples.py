@@ -1,4 +1,4 @@
-"""Samples in compact form: a run of days holds hundreds of thousands, too many for a dict each."""
+"""Samples in compact form: a run of days has hundreds of thousands, too many for a dict each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 
 
 class PackedReadings(Mapping[str, float]):
-    """Readings by name, as a dict of them is; the names are kept once for all
-    samples that have the same.
-    """
+    """Readings by name, like a dict; samples with the same names share one copy of the names."""
 
     __slots__ = ("_numbers", "_places")
 
@@ -34,7 +32,7 @@ class PackedReadings(Mapping[str, float]):
 
 
 class Packer:
-    """Packs readings."""
+    """Packs readings, and keeps each set of names once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], dict[str, int]] = {}

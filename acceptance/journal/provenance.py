@@ -27,7 +27,7 @@ _DATA = (
 def _files() -> Iterator[tuple[str, Path]]:
     for path in _PACKAGE.rglob("*"):
         relative = path.relative_to(_PACKAGE)
-        # Python writes its caches while we look, under names of the moment.
+        # Python may write its caches during the walk, under temporary names.
         if (
             path.is_file()
             and "__pycache__" not in relative.parts
@@ -43,7 +43,7 @@ def _files() -> Iterator[tuple[str, Path]]:
 def package_digest() -> str:
     """SHA-256 over every file of the package and its data, the same in a checkout and in a wheel.
 
-    A session whose digest differs from the plan's runs other checks than those that were planned.
+    A session whose digest differs from the plan's would run other checks than the planned ones.
     """
     digest = hashlib.sha256()
     for name, path in sorted(_files()):
@@ -77,8 +77,8 @@ def commit() -> str | None:
 
 
 def gather(**more: str | None) -> dict[str, str]:
-    """Provenance as text by key, with `more` added; what is not known is absent."""
-    import importlib.metadata  # not sooner: a tenth of what a plan would import
+    """Provenance as text by key, with `more` added; an unknown value is left out."""
+    import importlib.metadata  # not at the top: a tenth of a plan's import time
 
     known: dict[str, str | None] = {
         "rigproof": __version__,

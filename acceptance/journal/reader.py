@@ -1,6 +1,4 @@
-"""The journal of a run: its segments, each of one writer, read back merged; and following one
-that is being written.
-"""
+"""Reads the journal of a run: all segments merged, or one segment while it is being written."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from acceptance.journal.segment import (
 SUPERVISOR = "journal.jsonl"
 TELEMETRY = "telemetry.jsonl"
 GPU_TELEMETRY = "telemetry-gpu.jsonl"
-# and a number: a start that was killed while closing leaves one behind, and the next takes another
+# A number follows. A start that was killed while closing leaves one behind; the next uses another.
 CLOSING = "journal-closed"
 
 
@@ -37,8 +35,9 @@ class NoRun(JournalError):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A whole run: the entries of all segments in the order in which they
-    happened, and what was torn.
+    """A whole run: the entries of all segments in order of time, and what was lost.
+
+    `torn` has one sentence for each segment that ends in half a line.
     """
 
     run_dir: Path
@@ -50,10 +49,11 @@ class Journal:
 
 
 def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
-    """Read a run's segments merged, in order of boot and boot-time clock; telemetry only when asked
-    for, because it is long.
+    """Read all segments of a run, merged in order of boot and boot-time clock.
 
-    Raises JournalError when the folder holds no run, or a segment cannot be read.
+    Telemetry is long, so it is read only on request.
+
+    Raises JournalError when the folder holds no run or a segment cannot be read.
     """
     if not (run_dir / SUPERVISOR).exists():
         raise NoRun(
@@ -90,10 +90,11 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
 
 
 def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
-    """The head of a run's journal and its first record, without reading the rest; None where no
-    whole record follows.
+    """The head of a run's journal and its first record, without reading the rest.
 
-    Raises JournalError when the folder holds no run, or its beginning cannot be read.
+    The record is None if the journal has no complete one.
+
+    Raises JournalError when the folder holds no run or its beginning cannot be read.
     """
     path = run_dir / SUPERVISOR
     if not path.exists():
@@ -111,12 +112,11 @@ def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
 
 
 def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
-    """The last entries of a segment, from its last `size` bytes: of one that is too long to be read
-    whole.
+    """The last entries of a segment, for a segment too long to read as a whole.
 
-    None where there is no file.
+    Reads the last `size` bytes. Returns no entries if there is no file.
 
-    Raises JournalError when it cannot be read or a whole line there is no record.
+    Raises JournalError when the file cannot be read or a complete line in it is no record.
     """
     try:
         with regular_file.open_read(path, most_bytes(path)) as file:
@@ -127,8 +127,8 @@ def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
         return ()
     except OSError as error:
         raise unreadable_segment(path, error) from error
-    # The first line is the head, or begins before what was read; after the last line end stands
-    # nothing, or a torn line.
+    # The first line is the head or begins before these bytes. After the last line end comes nothing
+    # or a torn line.
     return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
 
 
@@ -141,9 +141,7 @@ def _entry(line: bytes, path: Path, where: str) -> Entry:
 
 
 class Tail:
-    """Follows a segment that is being written: each call of `new` gives the entries that were
-    added since the last.
-    """
+    """Follows a segment that is being written; each call returns only the new entries."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -151,27 +149,27 @@ class Tail:
         self._lines = 0
 
     def new(self) -> list[Entry]:
-        """Entries not given before; an empty list while there is no such file.
+        """Entries not returned before; an empty list as long as there is no such file.
 
         Raises JournalError as `each` does.
         """
         return list(self.each())
 
     def each(self) -> Iterator[Entry]:
-        """As `new`, one by one: a segment of days is not held in memory as a whole.
+        """Like `new`, but one by one, so that a segment of days is never in memory as a whole.
 
-        Raises JournalError when it cannot be read, a whole line is no record, or a record is not
-        the next by its number.
+        Raises JournalError when the segment cannot be read, a complete line is no record, or a
+        record is out of sequence.
         """
         try:
             with regular_file.open_read(self._path, most_bytes(self._path)) as file:
                 file.seek(self._offset)
                 for line in regular_file.lines(file, self._path):
-                    if not line.endswith(b"\n"):  # its writer is in the middle of it
+                    if not line.endswith(b"\n"):  # the writer is still at this line
                         return
                     self._offset += len(line)
                     self._lines += 1
-                    if self._lines > 1:  # the first is the head
+                    if self._lines > 1:  # line 1 is the head
                         yield self._next(line)
         except FileNotFoundError:
             return

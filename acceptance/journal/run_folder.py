@@ -1,4 +1,4 @@
-"""The files of a run that are views of its journal, and writing such a file whole or not at all."""
+"""Files of a run that are views of its journal, and writing such a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ def write_whole(
 ) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it.
 
-    `then` is what to do when there is room again; for the views of a journal that is to write them
-    once more. `mode` says who may read it; without one that is the umask's business.
+    `then` tells the user what to do after making room; without it the advice is to write the views
+    of the journal again. `mode` is the file's permissions; without it the umask decides.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    if (
-        path.is_char_device() or path.is_block_device()
-    ):  # root would put the file in the device's place
+    # root would replace the device by a file
+    if path.is_char_device() or path.is_block_device():
         raise segment.JournalError(
             f"{path}: cannot be written (it is a device, not a file): give the name of a file"
         )
     try:
         with contextlib.suppress(FileNotFoundError):
-            draft.unlink()  # left by an earlier process of the same number
-        with draft.open("xb") as file:  # never through a link that somebody laid
+            draft.unlink()  # left by an earlier process with the same process id
+        with draft.open("xb") as file:  # "x": never follow a link that somebody placed there
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             file.write(content)

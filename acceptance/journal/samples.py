@@ -1,5 +1,6 @@
-"""The samples of a telemetry segment read for a picture: a few readings of each, in a stream,
-because a segment of days is long.
+"""Reads the samples of a telemetry segment for a chart.
+
+Only a few readings of each sample are decoded, and samples are streamed: a segment of days is long.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from acceptance.journal.segment import UNDECODABLE, JournalError, unreadable_seg
 
 
 class GpuReadings(msgspec.Struct, frozen=True, gc=False):
-    """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for
-    a clock below the highest.
+    """Readings of a sample for a chart: degrees Celsius, watts, megahertz, and throttle reasons.
 
-    None: the sample does not have it.
+    A reason is 0 or 1 and says why the clock is below its maximum. None: not in the sample.
     """
 
     temperature_c: float | None = None
@@ -32,7 +32,7 @@ class GpuReadings(msgspec.Struct, frozen=True, gc=False):
 
 
 class GpuSample(msgspec.Struct, frozen=True, gc=False, tag_field="record", tag="sample"):
-    """A `Sample` with these readings alone."""
+    """A `Sample` with only these readings."""
 
     values: GpuReadings
     span_s: float = 0.0
@@ -42,7 +42,7 @@ class GpuSample(msgspec.Struct, frozen=True, gc=False, tag_field="record", tag="
 
 
 class TimedSample(msgspec.Struct, frozen=True, gc=False):
-    """A line of the segment: a sample, and when it was, in seconds since boot."""
+    """A line of the segment: a sample and its time in seconds since boot."""
 
     seq: int
     boot_s: float
@@ -50,14 +50,15 @@ class TimedSample(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_samples(path: Path) -> Iterator[TimedSample]:
-    """Every sample of a segment, in order; a torn last line is left out, and so is a segment that
-    is not there.
+    """Every sample of a segment, in order.
 
-    Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the
-    next by its number.
+    A torn last line is left out. A missing segment has no samples.
+
+    Raises JournalError when the segment cannot be read, a complete line is no sample, or a record
+    is out of sequence.
     """
     decode = msgspec.json.Decoder(TimedSample).decode
-    due = -1  # the first line is the head
+    due = -1  # line 1 is the head
     try:
         with regular_file.open_read(path, regular_file.TELEMETRY_BYTES) as file:
             for text in regular_file.lines(file, path):
@@ -79,7 +80,7 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
 
 
 def sample_from_entry(entry: Entry) -> TimedSample | None:
-    """The same of an entry that was read already; None where it is no sample."""
+    """The sample in an entry that was already read; None if the entry is no sample."""
     body = entry.body
     if not isinstance(body, Sample):
         return None

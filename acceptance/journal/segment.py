@@ -1,9 +1,8 @@
-"""One segment of a journal: append-only JSON lines with one writer, crash-safe; writing it, and
-reading it back.
+"""Writes and reads one segment of a journal: append-only JSON lines, one writer, crash-safe.
 
-A line is one whole record. It reaches the disk (fsync) at check boundaries and events. A writer
-that dies may leave half a line at the end of its own segment, never in the middle: that line is
-dropped on reading, and said.
+A line is one complete record. It is flushed to disk (fsync) at check boundaries and events. A
+writer that dies may leave half a line at the end of its own segment, never in the middle. The
+reader drops that line and reports it.
 """
 
 from __future__ import annotations
@@ -24,12 +23,14 @@ from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skip
 from acceptance.journal import clock
 
 VERSION = 1
+# msgspec raises ValueError for malformed JSON, a wrong type or invalid UTF-8, and RecursionError
+# for nesting without end.
 UNDECODABLE = (
     ValueError,
     RecursionError,
-)  # msgspec: malformed, of another shape, no UTF-8; nested without end
-# What may be lost to a power cut without changing what the run proves: the next record that does
-# matter carries them along.
+)
+# A power cut may lose these without changing what the run proves. They reach the disk with the next
+# record of another kind.
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
@@ -38,13 +39,11 @@ READ_CURE = "mend its permissions, or run as the user who made the run"
 
 
 class JournalError(Exception):
-    """A journal cannot be read or written; the message is one sentence with file, line and cure."""
+    """A journal cannot be read or written; the message is one sentence with file, line and fix."""
 
 
 class SegmentHead(msgspec.Struct, frozen=True):
-    """First line of a segment: which version of the format it is in, who writes it, and during
-    which boot of the machine.
-    """
+    """The first line of a segment: version of the format, writer, and boot of the machine."""
 
     rigproof_journal: int
     segment: str
@@ -58,7 +57,7 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 class SegmentLine(msgspec.Struct, frozen=True):
-    """Every other line: a record with its number, seconds since boot and wall time."""
+    """Every other line: a record with its sequence number, seconds since boot and wall time."""
 
     seq: int
     boot_s: float
@@ -67,7 +66,7 @@ class SegmentLine(msgspec.Struct, frozen=True):
 
 
 def _encodable(value: Any) -> Any:
-    """Plain data in which every text can be written as UTF-8."""
+    """The same plain data, with every text valid as UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", errors="replace").decode("utf-8")
     if isinstance(value, dict):
@@ -78,8 +77,8 @@ def _encodable(value: Any) -> Any:
 def encoded(value: object) -> bytes:
     """A value as JSON.
 
-    A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question
-    mark: a record with that is worth more than none.
+    A byte that is not UTF-8 (the kernel allows one in the name of a network link) becomes a
+    question mark: a record with a question mark is worth more than none.
     """
     try:
         return msgspec.json.encode(value)
@@ -105,13 +104,13 @@ def _numbers(body: Body) -> Iterator[tuple[str, float]]:
 class Writer:
     """Appends records to one segment.
 
-    Every failure to write raises JournalError: evidence that is lost must not go unnoticed.
+    Every failure to write raises JournalError: lost evidence must not go unnoticed.
     """
 
     def __init__(self, path: Path, root: Path = Path("/")) -> None:
         self._path = path
-        # Size of the file and number of the next record, before the last write of `_pending` bytes;
-        # the head has number -1.
+        # Size of the file and number of the next record before the last write, which had `_pending`
+        # bytes. The head has number -1.
         self._before = (0, -1)
         self._pending = 0
         self._broken = False
@@ -119,8 +118,7 @@ class Writer:
             VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root)
         )
         try:
-            # Exclusive: a segment has one writer, and nothing is ever written into what another one
-            # left.
+            # Exclusive: a segment has one writer, and nothing is appended to another writer's file.
             self._file = os.open(
                 path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
             )
@@ -143,15 +141,15 @@ class Writer:
     def _next(self) -> int:
         """The number of the next record.
 
-        Ctrl-C, or the belt of the test engine, may raise between a write and whatever would count
-        it: the file itself says what it took.
+        Ctrl-C or the time limit of the test engine may raise between a write and its count, so the
+        size of the file decides whether the last write took place.
         """
         size, number = self._before
         found = os.fstat(self._file).st_size
         if self._broken or found not in (
             size,
             size + self._pending,
-        ):  # a line after a torn one could not be told from damage
+        ):  # a line after a torn one would look like damage
             raise OSError(errno.EIO, "an earlier record could not be written")
         self._before = (found, number + (found != size))
         return self._before[1]
@@ -169,11 +167,10 @@ class Writer:
             raise self._unwritten(error) from error
 
     def write(self, body: Body) -> None:
-        """Append one record, and bring it to the disk unless it is one that the next record carries
-        along.
+        """Append one record, and flush it to disk unless it may wait for the next record (`_LAZY`).
 
-        Raises JournalError when it cannot be written (and then for every later one too), ValueError
-        for NaN and infinity.
+        Raises JournalError when the record cannot be written (and for every later record too), and
+        ValueError for NaN and infinity.
         """
         for name, value in _numbers(body):
             if not math.isfinite(value):
@@ -185,7 +182,7 @@ class Writer:
         )
 
     def sync(self) -> None:
-        """Bring everything written so far to the disk."""
+        """Flush everything written so far to disk."""
         try:
             os.fsync(self._file)
         except OSError as error:
@@ -210,9 +207,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment as read: its head, its entries, and the torn last line, if
-    the writer died in it.
-    """
+    """One segment as read: head, entries, and the torn last line if the writer died in it."""
 
     head: SegmentHead | None
     entries: tuple[Entry, ...]
@@ -220,13 +215,13 @@ class Segment:
 
 
 def unreadable_segment(path: Path, error: OSError) -> JournalError:
-    """Why a segment cannot be read, as a sentence with the cure."""
+    """The error for a segment that cannot be read, with its fix."""
     cure = RESTORE if isinstance(error, regular_file.NotRegular) else READ_CURE
     return JournalError(f"{path}: cannot be read ({error.strerror}): {cure}")
 
 
 def most_bytes(path: Path) -> int:
-    """How large a segment of this name may be; telemetry goes on for as long as the run does."""
+    """The largest allowed size of this segment; telemetry grows with the length of the run."""
     return (
         regular_file.TELEMETRY_BYTES
         if path.name.startswith("telemetry")
@@ -237,8 +232,7 @@ def most_bytes(path: Path) -> int:
 def read_segment(path: Path) -> Segment:
     """Read one segment.
 
-    Raises JournalError, naming file and line, when it is of a newer version or damaged before its
-    last line.
+    Raises JournalError, with file and line, for a newer version or damage before the last line.
     """
     try:
         data = regular_file.read(path, most_bytes(path))
@@ -268,11 +262,11 @@ def read_segment(path: Path) -> Segment:
 def head_of(path: Path, line: bytes) -> SegmentHead:
     """The head from the first line of a segment.
 
-    Raises JournalError when it is none, or of a newer version.
+    Raises JournalError when the line is no head or the version is newer.
     """
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
-        if version > VERSION:  # first, because a newer head may look otherwise
+        if version > VERSION:  # first, because a newer head may have another form
             newer = f"format {version}, newer than this rigproof reads ({VERSION})"
             raise JournalError(
                 f"{path}, line 1: written in {newer}: install a newer rigproof to read it"

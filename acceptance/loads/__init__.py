@@ -1,1 +1,1 @@
-"""Programs of ours that load the hardware. They import each other and nothing of ours besides."""
+"""Our own load programs. They import each other and nothing else of the package."""

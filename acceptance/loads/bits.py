@@ -1,5 +1,6 @@
-"""Comparing results bit for bit, and spoiling a buffer so that old results
-cannot pass for new ones.
+"""Bitwise comparison of results, and spoiling of buffers.
+
+A spoiled buffer cannot pass off old results as new ones.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 Buffer = NDArray[Any]  # float32 or float64, in C order
 
-# Results are whole numbers, so this is none of them. Not a NaN: a library may multiply the old
-# contents by 0 before it adds to them.
+# No right result has this value, because results are whole numbers. It is not NaN because a library
+# may multiply the old contents by 0 before it adds to them.
 SPOILED = 0.5
-# One element in 61: about an eighth of the cache lines. The places move on by one each time, so 61
-# rounds cover every element; as a prime the step does not line up with the rows of any usual size,
-# so every block of a product has spoiled places every time.
+# One element in 61, which touches about an eighth of the cache lines. The positions shift by one
+# each turn, so 61 turns cover every element. 61 is prime, so the step does not line up with the
+# rows of any usual size, and every block of a product has spoiled elements in every turn.
 STRIDE = 61
 _LISTED = 4
 
@@ -27,8 +28,10 @@ _memcmp.restype = ctypes.c_int
 
 
 def same_bits(one: Buffer, other: Buffer) -> bool:
-    """Whether two buffers of equal size hold the same bits: one pass over both
-    whole, no temporaries.
+    """Whether two buffers of equal size hold the same bits.
+
+    One pass over both buffers, without temporaries. Raises ValueError for buffers that differ in
+    size or are not contiguous.
     """
     if one.nbytes != other.nbytes or not (one.flags.c_contiguous and other.flags.c_contiguous):
         raise ValueError("only whole buffers of equal size can be compared")
@@ -41,14 +44,15 @@ def spoil(buffer: Buffer, turn: int) -> None:
 
 
 def flip(buffer: Buffer, index: int, bit: int) -> None:
-    """Invert one bit of one element (for `--inject`)."""
+    """Invert one bit of one element, for `--inject`."""
     words = buffer.reshape(-1).view(_words(buffer))
     words[index] ^= words.dtype.type(1 << bit)
 
 
 def difference(expected: Buffer, got: Buffer) -> dict[str, Any]:
-    """How two buffers of equal shape differ, for a report: how many elements, how many of them
-    NaN, and the bits of the first few.
+    """How two buffers of equal shape differ, for a report.
+
+    The number of differing elements, how many of these are NaN, and the bits of the first few.
     """
     want, have = (buffer.reshape(-1).view(_words(buffer)) for buffer in (expected, got))
     places = np.flatnonzero(want != have)

@@ -1,4 +1,4 @@
-"""The GPU as the loads use it: its clock, its free memory, and who it is."""
+"""The GPU as the loads use it: its clock, its free memory, and its identity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-# of the free memory: the library's own work space and the rounding up of allocations need the rest
+# Share of the free memory. The library's work space and the rounding of allocations need the rest.
 MEMORY_SHARE = 0.95
 
 
@@ -16,24 +16,24 @@ class CardError(Exception):
 
 
 class Card(Protocol):
-    """A device that works off what it is given in order, beside the processor that gives it."""
+    """A device that executes queued work in order, asynchronously to the host."""
 
     def mark(self) -> Any:
-        """A moment in the device's own course, after everything it was given until now."""
+        """A marker behind all work queued so far."""
 
     def seconds(self, begin: Any, end: Any) -> float:
-        """Seconds between two marks by the device's clock; waits until the later one is reached."""
+        """Seconds between two marks by the device's clock; waits for the later mark."""
 
     def free_bytes(self) -> int:
-        """Memory that can be had."""
+        """Memory that can be allocated."""
 
 
 @dataclass(frozen=True, slots=True)
 class CudaCard:
-    """CUDA device 0 of those that the process sees."""
+    """CUDA device 0 of those visible to the process."""
 
     def mark(self) -> Any:
-        """An event in the stream of the products."""
+        """An event recorded in the stream of the products."""
         import torch
 
         event = torch.cuda.Event(enable_timing=True)
@@ -41,34 +41,35 @@ class CudaCard:
         return event
 
     def seconds(self, begin: Any, end: Any) -> float:
-        """By the two events, which CUDA times to about half a microsecond."""
+        """Seconds between two CUDA events, which have a resolution of about half a microsecond."""
         end.synchronize()
         return float(begin.elapsed_time(end)) / 1e3
 
     def free_bytes(self) -> int:
-        """What the driver calls free, once torch has given back what it holds unused."""
+        """Free memory as the driver reports it, after torch has released its unused cache."""
         import torch
 
         torch.cuda.empty_cache()
         return int(MEMORY_SHARE * torch.cuda.mem_get_info()[0])
 
     def whole_bytes(self) -> int:
-        """All the memory that the GPU has."""
+        """Total memory of the GPU."""
         import torch
 
         return int(torch.cuda.mem_get_info()[1])
 
 
 def uuid(index: int) -> str:
-    """The UUID of a CUDA device that the process sees, as NVML spells it."""
+    """The UUID of a visible CUDA device, in NVML's spelling."""
     import torch
 
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
 
 
 def gpu_identity() -> dict[str, Any]:
-    """Which GPU this is and what drives it, for the record; CardError where
-    torch or a GPU is missing.
+    """The GPU's name, UUID and compute capability, and the library versions, for the record.
+
+    Raises CardError where torch or a GPU is missing.
     """
     try:
         import torch
@@ -89,7 +90,7 @@ def gpu_identity() -> dict[str, Any]:
 
 
 def take(card: Card, work: Callable[[], None], times: int) -> float:
-    """Seconds that the card needs for `times` pieces of work, given at once."""
+    """Seconds that the card needs for `times` pieces of work, queued at once."""
     begin = card.mark()
     for _ in range(times):
         work()
@@ -97,7 +98,8 @@ def take(card: Card, work: Callable[[], None], times: int) -> float:
 
 
 def times_for(seconds: float, one_s: float) -> int:
-    """How many pieces of work of `one_s` fill this time; one at least, and no more than the
-    processor can give ahead without waiting.
+    """How many pieces of work of `one_s` fill `seconds`.
+
+    At least one, and no more than the host can queue without waiting.
     """
     return max(1, min(math.ceil(seconds / max(one_s, 1e-9)), 10000))

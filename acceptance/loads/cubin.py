@@ -1,9 +1,9 @@
-"""Kernels of our own: CUDA C of `kernels/`, compiled by NVRTC to machine code for the GPU at hand,
-and started on torch's stream.
+"""Our own CUDA C kernels (`kernels/`), compiled by NVRTC for the GPU at hand.
 
-NVRTC and the driver are reached through `cuda.bindings`, on which torch depends itself. Machine
-code (a cubin) for the real architecture, never PTX: what a driver translates at start is neither
-what was tested nor the same everywhere. Compiling needs no GPU.
+They run on torch's stream. NVRTC and the driver are reached through `cuda.bindings`, on which torch
+itself depends. The output is machine code (a cubin) for the real architecture, never PTX: code that
+a driver translates at start is not the code that was tested, and differs between drivers. Compiling
+needs no GPU.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 from acceptance.loads.card import CardError
 
 FOLDER = Path(__file__).with_name("kernels")
-# What an image's NVRTC must compile for: every architecture that rigproof tests, from V100 to
+# An image's NVRTC must compile for these: every architecture that rigproof tests, from V100 to
 # Blackwell.
 ARCHITECTURES = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0))
-# Of boards with the GPU in the processor: their machine code runs nowhere else.
+# Boards with the GPU in the processor, whose machine code runs nowhere else.
 _TEGRA = frozenset({53, 62, 72, 87, 101, 110})
 
 
@@ -30,7 +30,7 @@ def source(name: str) -> str:
 
 
 def _require_success(code: Any, what: str) -> None:
-    """Raise CardError unless NVRTC or the driver says that it went well (0)."""
+    """Raise CardError unless the return code of NVRTC or the driver is 0."""
     if int(code) != 0:
         raise CardError(
             f"{what} said {getattr(code, 'name', code)}: is this driver new enough for "
@@ -39,12 +39,12 @@ def _require_success(code: Any, what: str) -> None:
 
 
 def target(capability: tuple[int, int], known: Sequence[int]) -> int:
-    """The architecture to compile for, as a whole number (90), of those that NVRTC knows: the GPU's
-    own, else its newest forerunner.
+    """The architecture to compile for, of those that NVRTC knows, as a whole number (90).
 
-    Machine code for an architecture also runs on later ones of the same major number (CUDA
-    programming guide, binary compatibility), so an NVRTC that is older than the GPU still serves
-    where it knows the family. Raises CardError where it does not.
+    The GPU's own architecture, or else the newest earlier one of the same family. Machine code for
+    an architecture also runs on later ones of the same major number (CUDA programming guide, binary
+    compatibility), so an NVRTC older than the GPU still works where it knows the family. Raises
+    CardError where it does not.
     """
     major, minor = capability
     own = 10 * major + minor
@@ -67,7 +67,7 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
 def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
     """Machine code of a kernel file for one architecture, compiled once for all GPUs that have it.
 
-    Raises CardError, with NVRTC's first words, where it cannot be made.
+    Raises CardError, with the beginning of NVRTC's log, where it cannot be compiled.
     """
     from cuda.bindings import nvrtc
 
@@ -110,7 +110,7 @@ class Kernels:
         from cuda.bindings import driver
 
         torch.cuda.init()
-        torch.zeros(1, device=f"cuda:{device}")  # the context is made by the first use
+        torch.zeros(1, device=f"cuda:{device}")  # the first use creates the context
         self._driver = driver
         self.multiprocessors = int(torch.cuda.get_device_properties(device).multi_processor_count)
         with torch.cuda.device(device):
@@ -121,12 +121,11 @@ class Kernels:
         self._functions: dict[str, Any] = {}
 
     def launch(self, name: str, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
-        """Give the GPU one kernel, after all that the current stream was given; arguments are
-        ctypes values, as the kernel declares them.
+        """Queue one kernel on the current stream.
 
-        The current stream must be one of the device that the kernels were loaded for. Raises
-        CardError where the driver refuses. An error of the kernel itself shows where the stream is
-        next waited for.
+        Arguments are ctypes values, as the kernel declares them. The current stream must belong to
+        the device that the kernels were loaded for. Raises CardError where the driver refuses the
+        launch. An error inside the kernel surfaces at the next wait for the stream.
         """
         import torch
 

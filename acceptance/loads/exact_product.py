@@ -1,27 +1,27 @@
-"""Matrix products whose true result is known exactly, and the check of one without the library that
-made it.
+"""Matrix products whose true result is known exactly, and a check that needs no BLAS.
 
-The operands hold whole numbers other than 0 between -m and m, with m the largest for which n * m *
-m stays below 2**p (p = 24 for float32, 53 for float64: the bits of the significand). Every product
-and every partial sum, in whatever order and blocking, with or without fused multiply-add, is then a
-whole number below 2**p and so exact: the true result is a whole number, and every right result has
-the same bits. As no operand is 0 and sums that cancel round to +0, there is no -0. (A library that
-multiplies by Strassen's scheme would leave these bounds; the BLAS libraries do not.)
+The operands hold whole numbers other than 0 between -m and m, where m is the largest for which n *
+m * m stays below 2**p (p = 24 for float32, 53 for float64: the bits of the significand). Every
+product and every partial sum is then a whole number below 2**p and so exact, whatever the order and
+blocking, with or without fused multiply-add. The true result is a whole number, and every right
+result has the same bits. There is no -0, because no operand is 0 and sums that cancel round to +0.
+(Strassen's multiplication would leave these bounds; the BLAS libraries do not use it.)
 
-The check (`faults`), all in integer arithmetic modulo 2**64, where numpy uses loops of its own and
-no BLAS:
+The check (`faults`) uses integer arithmetic modulo 2**64 throughout, for which numpy has loops of
+its own and no BLAS:
+
 1. every element is finite, whole, and at most n * m * m in size, so it converts to an integer
    exactly;
 2. Freivalds: C @ r == A @ (B @ r) for four vectors r of random odd 64-bit numbers, in O(n**2);
 3. two rows and two columns, chosen at random, are multiplied out.
 
-What 2 can miss. Let D = A @ B - C, whose elements are below 2**(p + 1) in size. A row of D with one
-wrong element d gives d * r, and with r odd that is 0 modulo 2**64 only if d is: such a row is
-always found. A row with several: fix all r but one, r = 2 s + 1 with s uniform below 2**63, whose d
-= 2**v * odd has v <= p. Then 2 * d * s = t modulo 2**64 holds for at most 2**v of the 2**63 values
-of s, so one vector misses with a probability of at most 2**(p - 63), and four independent ones with
-at most 2**-40 for float64 and 2**-156 for float32. That is the worst case, where every error is a
-multiple of 2**p; for an odd error it is 2**-252.
+What step 2 can miss. Let D = A @ B - C, whose elements are below 2**(p + 1) in size. A row of D
+with one wrong element d gives d * r. As r is odd, that is 0 modulo 2**64 only if d is: such a row
+is always found. For a row with several wrong elements, fix all of r but one entry, r = 2 s + 1 with
+s uniform below 2**63, whose d = 2**v * odd has v <= p. Then 2 * d * s = t modulo 2**64 holds for at
+most 2**v of the 2**63 values of s. So one vector misses with a probability of at most 2**(p - 63),
+and four independent ones with at most 2**-40 for float64 and 2**-156 for float32. That is the worst
+case, where every error is a multiple of 2**p; for an odd error it is 2**-252.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ Whole = NDArray[np.uint64]  # whole numbers modulo 2**64
 SIGNIFICAND_BITS = {"float32": 24, "float64": 53}
 VECTORS = 4
 SAMPLES = 2
-_BLOCK = 32  # rows converted at a time, so that the check needs little memory beside the matrices
-_LISTED = 4  # wrong places named in a report; all are counted
+_BLOCK = 32  # rows converted at a time, to keep memory use low
+_LISTED = 4  # wrong elements listed in a report; all are counted
 
 
 def largest(size: int, dtype: str) -> int:
-    """The largest operand m for which size * m * m < 2**p: 127 for float32 at
-    1024, 2,965,820 for float64.
+    """The largest operand m for which size * m * m < 2**p.
+
+    At size 1024 it is 127 for float32 and 2,965,820 for float64.
     """
     return math.isqrt((2 ** SIGNIFICAND_BITS[dtype] - 1) // size)
 
 
 def spread(count: int, start: int) -> Whole:
-    """`count` well-spread 64-bit numbers, the same on every machine and with every numpy: those at
-    `start`, `start` + 1, ...
+    """`count` well-spread 64-bit numbers, those at `start`, `start` + 1, ... of a fixed sequence.
 
-    The SplitMix64 sequence (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-    OOPSLA 2014).
+    They are the same on every machine and with every numpy. The sequence is SplitMix64 (Steele,
+    Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
     """
     x = (np.arange(count, dtype=np.uint64) + np.uint64(start)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -64,9 +64,7 @@ def spread(count: int, start: int) -> Whole:
 
 
 def operand(size: int, dtype: str, seed: int) -> Matrix:
-    """A size x size matrix of whole numbers from -m to m without 0, the same for the same
-    arguments everywhere.
-    """
+    """A size x size matrix of whole numbers from -m to m without 0, fixed by the arguments."""
     bound = largest(size, dtype)
     matrix = np.empty((size, size), dtype=dtype)
     for row in range(0, size, _BLOCK):
@@ -84,8 +82,9 @@ def whole_numbers(matrix: Matrix) -> Whole:
 
 
 def multiply_exact(matrix: Matrix, right: Whole) -> Whole:
-    """matrix @ right in integers modulo 2**64; matrix n x n of whole numbers in
-    floating point, right n x k.
+    """matrix @ right in integers modulo 2**64.
+
+    `matrix` is n x n, of whole numbers in floating point; `right` is n x k.
     """
     return np.concatenate(
         [whole_numbers(matrix[row : row + _BLOCK]) @ right for row in range(0, len(matrix), _BLOCK)]
@@ -93,10 +92,9 @@ def multiply_exact(matrix: Matrix, right: Whole) -> Whole:
 
 
 def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
-    """What is wrong with c as the product of a and b: None when it is right, else what was found,
-    for a report.
+    """What is wrong with c as the product of a and b, for a report; None when it is right.
 
-    a and b come from `operand`. How sure the answer is: see the module.
+    a and b come from `operand`. The module's docstring derives the probability of a miss.
     """
     size = len(a)
     bound = size * largest(size, str(a.dtype)) ** 2

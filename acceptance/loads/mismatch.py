@@ -1,7 +1,7 @@
-"""Describe the wrong elements of one result: positions, stride, and differing bits. Pure.
+"""Describes the wrong elements of one result: positions, stride, and differing bits. Pure.
 
-A result may be wrong in millions of places; the first 4096 by address are looked at, and all are
-counted.
+A result may be wrong in millions of places. All are counted; the first 4096 by address are
+examined.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class WrongElement:
-    """One wrong element: its number in the result, and the bits that were due and that were
-    found, as whole numbers without sign.
+    """One wrong element: its index in the result, and its expected and actual bits.
+
+    The bits are unsigned whole numbers.
     """
 
     element: int
@@ -30,11 +31,11 @@ class WrongElement:
 def describe_elements(
     first: Sequence[WrongElement], last: int, *, columns: int, width: int, base: int
 ) -> dict[str, Any]:
-    """The places and the bits of wrong elements, for a miscompare's line.
+    """Positions and bits of the wrong elements, for a miscompare line.
 
-    `first` are the first of them by number, SEEN at most and one at least, `last` the number of the
-    last of all. `columns` are those of the result, `width` the bytes of an element, `base` the
-    place of the result in the memory that holds all results, in bytes.
+    `first` are the first wrong elements by index, from one to SEEN of them; `last` is the index of
+    the last wrong element. `columns` is the result's width in elements, `width` the bytes of an
+    element, `base` the byte offset of the result in the memory that holds all results.
     """
     xors = [one.expected ^ one.got for one in first]
     either, every = 0, (1 << 8 * width) - 1
@@ -62,8 +63,9 @@ def describe_elements(
 
 
 def _stride(elements: Sequence[int]) -> int | None:
-    """The commonest distance of neighbours, in elements, where at least half of them have it;
-    None else, and for one element alone.
+    """The most frequent distance between neighbouring wrong elements, in elements.
+
+    None for a single element, or where fewer than half of the distances equal it.
     """
     steps = Counter(after - before for before, after in pairwise(elements))
     if not steps:

@@ -1,6 +1,4 @@
-"""How every GPU load begins and ends as a program: a clean environment, errors in one sentence,
-durations of its command line.
-"""
+"""Start and end of every GPU load program: environment, errors in one sentence, durations."""
 
 from __future__ import annotations
 
@@ -21,12 +19,11 @@ def run_guarded(
     strays: Sequence[str] = (),
     errors: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Do the work of the load `name`; the exit status: 0, or 1 after one sentence on standard
-    error.
+    """Run the work of the load `name` and return the exit status.
 
-    `strays` are environment variables that would change what is measured, and are removed.
-    CardError, RuntimeError (what CUDA and torch say), ValueError, MemoryError and `errors` are told
-    in their first line.
+    The status is 0, or 1 after one sentence on standard error. `strays` are environment variables
+    that would change the measurement; they are removed. For CardError, RuntimeError (raised by CUDA
+    and torch), ValueError, MemoryError and `errors` the sentence is the error's first line.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for stray in strays:
@@ -47,10 +44,10 @@ def run_guarded(
 
 
 def exit_load(status: int) -> None:
-    """End the process; at once where something failed.
+    """End the process, immediately where the status is not 0.
 
-    torch would tidy up on a GPU that may never answer, or abort in a context that was lost, and
-    bury the sentence.
+    On a failure torch's own clean-up could wait for a GPU that never answers, or abort in a lost
+    context, and bury the error message.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -59,8 +56,9 @@ def exit_load(status: int) -> None:
 
 
 def seconds(text: str) -> float:
-    """A finite number of seconds above 0, thirty days at most; raises argparse.ArgumentTypeError
-    for anything else.
+    """A finite number of seconds above 0, at most thirty days.
+
+    Raises argparse.ArgumentTypeError for anything else.
     """
     try:
         value = float(text)

@@ -1,19 +1,24 @@
-"""What a load of ours prints: one JSON object a line on standard output, and the strict reader of
-it.
+"""The output of our loads, one JSON object a line on standard output, and its strict reader.
 
-    {"rigproof_load": 1, "load": NAME, "parameters": {...}}                                 first,
-    once {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}
-    once for each name and component {"absent": NAME, "component": COMPONENT, "reason": TEXT}
-    a reading that this hardware does not have {"table": NAME, "columns": [TEXT, ...], "rows":
-    [[CELL, ...], ...]}                     once for each name; a cell is a number or a text
-    {"miscompare": {...what differed, where and when...}}                                   as soon
-    as it is found {"note": TEXT}
-    for people {"progress": SECONDS_DONE, "of": SECONDS}
-    for a progress bar; carries no evidence {"end": true, "readings": COUNT}
-    last, once; counts absences and tables too
+    {"rigproof_load": 1, "load": NAME, "parameters": {...}}
+        first, once
+    {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}
+        once for each name and component
+    {"absent": NAME, "component": COMPONENT, "reason": TEXT}
+        a reading that this hardware does not have
+    {"table": NAME, "columns": [TEXT, ...], "rows": [[CELL, ...], ...]}
+        once for each name; a cell is a number or a text
+    {"miscompare": {...what differed, where and when...}}
+        as soon as it is found
+    {"note": TEXT}
+        for people
+    {"progress": SECONDS_DONE, "of": SECONDS}
+        for a progress bar; carries no evidence
+    {"end": true, "readings": COUNT}
+        last, once; counts absences and tables too
 
-A text without its last line is that of a load that died, whatever it says before. Standard library
-only.
+Output without its last line comes from a load that died, whatever the other lines say. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -29,14 +34,13 @@ UNITS = frozenset(
     {"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"}
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_COMPONENT = re.compile(
-    r"[!-~]+"
-)  # printable ASCII without spaces: it becomes a key in the journal and in JUnit
+# printable ASCII without spaces: it becomes a key in the journal and in JUnit
+_COMPONENT = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReading:
-    """One number a load measured, with its unit and the component it belongs to."""
+    """One measured number, with its unit and its component."""
 
     name: str
     unit: str
@@ -46,9 +50,7 @@ class LoadReading:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A reading that was asked for and that this component does not have, and
-    the reason: never a silence.
-    """
+    """A requested reading that this component does not have, and the reason."""
 
     name: str
     component: str
@@ -57,7 +59,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class LoadTable:
-    """Figures that belong together; they decide nothing.
+    """A table of figures for information; no verdict depends on it.
 
     `columns` name their units, and every row has a cell for each.
     """
@@ -68,7 +70,7 @@ class LoadTable:
 
 
 def reading(record: dict[str, Any]) -> LoadReading:
-    """The reading of a line that has exactly its keys."""
+    """The reading of a line whose keys have been checked."""
     name, unit, component = (
         _name(record["reading"]),
         text(record["unit"]),
@@ -80,14 +82,14 @@ def reading(record: dict[str, Any]) -> LoadReading:
 
 
 def absence(record: dict[str, Any]) -> Absence:
-    """The absence of a line that has exactly its keys."""
+    """The absence of a line whose keys have been checked."""
     return Absence(
         _name(record["absent"]), _component(text(record["component"])), text(record["reason"])
     )
 
 
 def table(record: dict[str, Any]) -> LoadTable:
-    """The table of a line that has exactly its keys."""
+    """The table of a line whose keys have been checked."""
     name, columns, rows = _name(record["table"]), record["columns"], record["rows"]
     if not isinstance(columns, list) or not columns or not isinstance(rows, list) or not rows:
         raise ValueError("the table has no columns or no rows")
@@ -100,7 +102,7 @@ def table(record: dict[str, Any]) -> LoadTable:
 
 
 def number(value: object) -> float:
-    """A finite number."""
+    """The value as a float; ValueError unless it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("it has something else where a number belongs")
     if (
@@ -111,21 +113,21 @@ def number(value: object) -> float:
 
 
 def text(value: object) -> str:
-    """A text that is not empty."""
+    """The value as a text; ValueError unless it is a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ValueError("it has something else where a text belongs")
     return value
 
 
 def details(value: object) -> dict[str, Any]:
-    """What is known of a wrong result."""
+    """The details of a miscompare; ValueError unless it is an object that is not empty."""
     if not isinstance(value, dict) or not value:
         raise ValueError("the miscompare has no details")
     return value
 
 
 def exactly(record: dict[str, Any], keys: frozenset[str]) -> None:
-    """Nothing, when the record has these keys and no others."""
+    """Raise ValueError unless the record has these keys and no others."""
     if record.keys() != keys:
         raise ValueError(f"its keys are not {', '.join(sorted(keys))}")
 
@@ -149,7 +151,7 @@ def _cell(value: object) -> float | str:
 
 VERSION = 1
 _HELLO = frozenset({"rigproof_load", "load", "parameters"})
-_KINDS = {  # the key that tells the kind of a line, and all keys it must have
+_KINDS = {  # the key that identifies the kind of a line, and all keys it must have
     "reading": frozenset({"reading", "unit", "component", "value"}),
     "absent": frozenset({"absent", "component", "reason"}),
     "table": frozenset({"table", "columns", "rows"}),
@@ -161,14 +163,12 @@ _KINDS = {  # the key that tells the kind of a line, and all keys it must have
 
 
 class ProtocolError(Exception):
-    """The text is not the whole output of a load; the message is one sentence
-    and quotes the line.
-    """
+    """The text is not the whole output of a load; the message quotes the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOutput:
-    """Everything a load said, from its first line to its last."""
+    """The whole output of a load, from its first line to its last."""
 
     load: str
     parameters: dict[str, Any]
@@ -180,21 +180,22 @@ class LoadOutput:
 
     @property
     def injected(self) -> str | None:
-        """The fault that was injected on purpose; a run with one can never be a pass."""
+        """The fault injected on purpose; a run with one can never pass."""
         kind = self.parameters.get("inject")
         return None if kind is None else str(kind)
 
 
 class _Evidence:
-    """The readings, absences and tables of one output, in the order in which they came;
-    ValueError for what comes twice.
+    """The readings, absences and tables of one output, in order of arrival.
+
+    Raises ValueError for a duplicate.
     """
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, ...], LoadReading | Absence | LoadTable] = {}
 
     def add(self, record: dict[str, Any]) -> None:
-        """Take the line of one; a reading that is there cannot be absent."""
+        """Add one line. A component cannot both have a reading and lack it."""
         one = (
             reading(record)
             if "reading" in record
@@ -214,8 +215,9 @@ class _Evidence:
 
 
 class Output:
-    """Writes the lines, flushing each, so that a load that dies leaves what it found; ValueError
-    for what the reader would refuse.
+    """Writes the lines and flushes each, so that a load that dies leaves its findings behind.
+
+    Raises ValueError for whatever the reader would refuse.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -223,7 +225,7 @@ class Output:
         self._evidence = _Evidence()
 
     def _line(self, record: dict[str, Any]) -> None:
-        json.dumps(record, ensure_ascii=False).encode()  # raises for what is no text in UTF-8
+        json.dumps(record, ensure_ascii=False).encode()  # raises for text that is not valid UTF-8
         self._stream.write(json.dumps(record, allow_nan=False) + "\n")
         self._stream.flush()
 
@@ -232,7 +234,7 @@ class Output:
         self._line(record)
 
     def hello(self, load: str, parameters: dict[str, Any]) -> None:
-        """The first line: which load, and everything that decides what it does."""
+        """The first line: the name of the load, and all parameters that affect it."""
         self._line({"rigproof_load": VERSION, "load": text(load), "parameters": parameters})
 
     def reading(self, name: str, unit: str, component: str, value: float) -> None:
@@ -240,13 +242,13 @@ class Output:
         self._proof({"reading": name, "unit": unit, "component": component, "value": value})
 
     def absent(self, name: str, component: str, reason: str) -> None:
-        """A reading that was asked for and that this hardware does not have, with the reason."""
+        """A requested reading that this hardware does not have, with the reason."""
         self._proof({"absent": name, "component": component, "reason": reason})
 
     def table(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]
     ) -> None:
-        """Figures that belong together: at least one row, and a cell for each column."""
+        """A table with at least one row, and a cell for each column."""
         self._proof({"table": name, "columns": list(columns), "rows": [list(row) for row in rows]})
 
     def miscompare(self, miscompare: dict[str, Any]) -> None:
@@ -262,16 +264,17 @@ class Output:
         self._line({"progress": number(done_s), "of": number(of_s)})
 
     def end(self) -> None:
-        """The last line: without it nothing before counts as a whole run."""
+        """The last line; output without it does not count as a whole run."""
         self._line({"end": True, "readings": len(self._evidence.found)})
 
 
 def parse(output: str) -> LoadOutput:
     """Read the whole output of a load.
 
-    Raises ProtocolError, quoting the line, when the first line is not the hello of this version, a
-    line is not an object of a known kind with exactly its keys, a reading or a table comes twice or
-    holds what is not finite, the end is missing or miscounts, or anything follows the end.
+    Raises ProtocolError, quoting the line, in these cases: the first line is not the hello of this
+    version; a line is not an object of a known kind with exactly its keys; a reading or a table
+    comes twice or holds a value that is not finite; the end is missing or miscounts; a line follows
+    the end.
     """
     if not output:
         raise ProtocolError("the load printed nothing")
@@ -322,11 +325,10 @@ def parse(output: str) -> LoadOutput:
 
 
 def salvage(output: str) -> tuple[dict[str, Any], ...]:
-    """The miscompares that can be read from a text that is not whole.
+    """The miscompares that can be read from incomplete output.
 
-    A load that found a wrong result and then died has still found it. This is evidence against the
-    machine only: nothing that is read here can make a run good, so a line that cannot be read is
-    left out.
+    A wrong result counts even if the load died afterwards. This evidence can only count against the
+    machine, never make a run pass, so unreadable lines are skipped.
     """
     found = []
     for line in output.split("\n"):
@@ -372,8 +374,7 @@ def _end(record: dict[str, Any], evidence: int) -> None:
 def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-        # Refuses NaN and infinity, and a lone surrogate, which would stop whoever writes the text
-        # to a file.
+        # Refuses NaN and infinity, and a lone surrogate, which could not be written to a file.
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         record = None

@@ -1,4 +1,4 @@
-"""The GPUs that are due: PCI functions joined with what NVML says of them."""
+"""The GPUs that are due: PCI functions joined with NVML's records."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from acceptance.machine.inventory import Inventory
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that is due: it is on the PCI bus.
+    """A GPU that is due, because it is on the PCI bus.
 
-    `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
-
-    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no
-    use.
+    `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it. `error` is
+    NVML's error when the GPU has stopped answering: it is still listed, but of no use.
     """
 
     name: str
@@ -30,10 +28,9 @@ class Gpu:
 
 
 def gpus(inventory: Inventory) -> tuple[Gpu, ...]:
-    """The GPUs that are due: NVIDIA's display functions on the PCI bus in address order, never
-    NVML's own list.
+    """The GPUs that are due: NVIDIA's display functions on the PCI bus, never NVML's own list.
 
-    Named gpu0, gpu1, ... Parts cut out of a GPU by SR-IOV are not counted beside it.
+    In address order, named gpu0, gpu1, ... SR-IOV virtual functions do not count.
     """
     known = {
         device.pci_address: device

@@ -1,4 +1,4 @@
-"""Which GPUs a run tests: all of them, or those that `--gpus` names."""
+"""The GPUs that a run tests: all of them, or those that `--gpus` names."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class SelectionError(Exception):
-    """The GPUs that were asked for cannot be told; the message is one sentence with the cure."""
+    """The GPU selection is not clear; the message is one sentence with the cure."""
 
 
 def environment(due: Sequence[Gpu]) -> dict[str, str]:
-    """What makes CUDA count the GPUs that are due and no others, in their order: a tool's device 0
-    is the first of them.
+    """The environment in which CUDA sees the due GPUs alone, in their order.
 
-    Named by UUID: CUDA's own order is by speed unless told otherwise, and an index moves when a
-    card is lost. A GPU without a UUID was never known to NVML, and a run with one ends before any
-    load.
+    A tool's device 0 is then the first due GPU. They are given by UUID: CUDA's own order is by
+    speed by default, and an index moves when a card is lost. A GPU without a UUID was never known
+    to NVML, and a run with one ends before any load.
     """
     uuids = ",".join(gpu.uuid for gpu in due if gpu.uuid is not None)
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: uuids}
 
 
 def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """What to say of a CUDA_VISIBLE_DEVICES that was set outside: with `--gpus` it is not used, and
-    that is said.
+    """A note on a CUDA_VISIBLE_DEVICES that the caller has set; None where it is not set.
 
-    Without, it is refused: raises SelectionError. Honoured, it would pass a machine of which a part
-    was hidden; ignored in silence, it would load cards that somebody meant to spare.
+    With `--gpus` the variable is not used, and the note says so. Without, it raises SelectionError:
+    to honour the variable would pass a machine with a hidden part; to ignore it silently would load
+    cards that somebody meant to spare.
     """
     value = environ.get(VISIBLE)
     if value is None:
@@ -47,11 +46,11 @@ def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> str | No
 
 
 def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[str, ...]:
-    """The names (gpu0, ...) of the GPUs asked for, in the machine's order, of `count` that are due;
-    of all when none is asked for.
+    """The names (gpu0, ...) of the selected GPUs, in the machine's order.
 
-    Each word is an index (0, or gpu0: the order of the PCI addresses, as `nvidia-smi` counts), a
-    UUID, or the beginning of one that no other GPU shares. Raises SelectionError.
+    All `count` due GPUs when `asked` is empty. Each word is an index (0, or gpu0: the order of the
+    PCI addresses, as `nvidia-smi` counts), a UUID, or a prefix of a UUID that no other GPU shares.
+    Raises SelectionError.
     """
     every = tuple(f"gpu{index}" for index in range(count))
     chosen = {_name(word, gpus, every) for word in asked}

@@ -1,4 +1,4 @@
-"""The observed machine: its inventory as types. What was not captured is None."""
+"""The observed machine: its inventory as types. A value that was not captured is None."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Dimm:
-    """One memory module. What the firmware does not give is None.
+    """One memory module. None: the firmware does not give the value.
 
-    `slot` is unique on the machine. `rated_mts` is what the module is specified for,
-    `configured_mts` what it runs at, in megatransfers a second. `data_width_bits` leaves the check
-    bits out, `total_width_bits` has them.
+    `slot` is unique on the machine. `rated_mts` is the module's specified rate, `configured_mts`
+    its current one, in megatransfers a second. `data_width_bits` is without the check bits,
+    `total_width_bits` with them.
     """
 
     slot: str
@@ -37,12 +37,12 @@ class DeviceNode:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The board and the system. What is not given is None.
+    """The board and the system. None: not given.
 
     `serial` is for root only. `nvidia_driver` is the version of the loaded kernel module, None when
     it is not loaded. `secure_boot` is None on a machine that was not started through UEFI.
-    `gpu_nodes` is each GPU's device node by its PCI address, as the driver numbers them; empty
-    where it does not show that.
+    `gpu_nodes` maps each GPU's PCI address to its device node, as the driver numbers them; empty
+    where the driver does not show that.
     """
 
     vendor: str | None
@@ -66,11 +66,11 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class CoreGroup:
-    """Cores of one kind, so that a slow one can be held against its equals.
+    """Cores of one kind, so that a slow core can be compared with equal ones.
 
-    `name` is "all" on a machine of one kind, else "performance", "efficiency", or "other" for what
-    the kernel puts in neither. Each element of `cores` is one physical core: the numbers of its
-    logical CPUs.
+    `name` is "all" on a machine of one kind, else "performance", "efficiency", or "other" for cores
+    that the kernel puts in neither. Each element of `cores` is one physical core: the numbers of
+    its logical CPUs.
     """
 
     name: str
@@ -79,8 +79,9 @@ class CoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Caches of one level, kind ("data", "instruction", "unified") and size; `instances` counts
-    them over the machine.
+    """Caches of one level, kind ("data", "instruction", "unified") and size.
+
+    `instances` counts them over the machine.
     """
 
     level: int
@@ -113,11 +114,11 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class GpuCounters:
-    """Counters and states of health. None: NVML does not offer it, or refuses it.
+    """Health counters and states. None: NVML does not offer the value, or refuses it.
 
     `ecc_*` count memory errors of the whole device since the driver was loaded, `ecc_*_total` over
     its life. `remapped_*` are rows, `retired_*` pages. `nvlink_*` are sums over the active links;
-    None where one of them does not tell, or none is active.
+    None where one of them gives no value, or none is active.
     """
 
     ecc_corrected: int | None
@@ -141,7 +142,7 @@ class GpuCounters:
 class GpuProcess:
     """A process that uses a GPU.
 
-    `name` and `memory_bytes` (of the GPU's memory) are None where nobody tells them.
+    `name` and `memory_bytes` (of GPU memory) are None where they are not known.
     """
 
     pid: int
@@ -151,30 +152,30 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Who uses a GPU at one moment. None: NVML does not tell it."""
+    """The users of a GPU at one moment. None: NVML does not report it."""
 
     compute_processes: tuple[GpuProcess, ...] | None
     graphics_processes: tuple[GpuProcess, ...] | None
     display_active: bool | None
 
     def listed(self) -> tuple[GpuProcess, ...]:
-        """Every process that is listed; one that computes and draws is in it twice."""
+        """Every listed process; a process that computes and draws occurs twice."""
         return (*(self.compute_processes or ()), *(self.graphics_processes or ()))
 
 
 @dataclass(frozen=True, slots=True)
 class GpuTraits:
-    """What a GPU is and how it is set up. None: NVML does not offer it, or refuses it.
+    """Properties and settings of a GPU. None: NVML does not offer the value, or refuses it.
 
     `compute_capability` is "9.0". Clocks are MHz, power limits W, temperatures degC (absolute; from
-    Ada on often not offered). `max_link_gen` is what the GPU alone can do, `max_link_*_here` what
-    GPU and slot can do together. `power_limit_w` is the limit that is enforced. `compute_mode` is
+    Ada on often not offered). `max_link_gen` is the maximum of the GPU alone, `max_link_*_here`
+    that of GPU and slot together. `power_limit_w` is the enforced limit. `compute_mode` is
     "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical
     CPUs. `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and
-    `fabric_status` NVML's return code in that record. `virtualised`: a hypervisor is between,
-    passthrough counted. `memory_thermometer`: whether its memory's temperature is told.
-    `utilisation` is the share of the last moment (a sixth of a second to one second, nvml.h) in
-    which a kernel ran on it.
+    `fabric_status` NVML's return code in that record. `virtualised`: the GPU is behind a
+    hypervisor, passthrough included. `memory_thermometer`: whether NVML reports its memory's
+    temperature. `utilisation` is the share of the last moment (a sixth of a second to one second,
+    nvml.h) in which a kernel ran on it.
     """
 
     compute_capability: str | None
@@ -211,8 +212,8 @@ class GpuTraits:
 class Inventory:
     """The observed machine.
 
-    `pci` holds NVIDIA's functions only; `places` where GPUs and network cards hang in the PCI tree,
-    by address.
+    `pci` holds NVIDIA's functions only; `places` holds the places of GPUs and network cards in the
+    PCI tree, by address.
     """
 
     cpu: Cpu
@@ -229,10 +230,10 @@ class Inventory:
 class Memory:
     """The machine's memory.
 
-    `total_bytes` is what the kernel manages, a little less than what is plugged in;
-    `available_bytes` what a program could take now. `dimms` is None when they could not be read
-    (root only), and `dimms_unread` then says why and the cure; `slots_total` counts empty slots
-    too; `ecc` is the firmware's own word.
+    `total_bytes` is what the kernel manages, a little less than what is installed;
+    `available_bytes` is what a program could allocate now. `dimms` is None when the modules could
+    not be read (root only); `dimms_unread` then says why, with the cure. `slots_total` includes
+    empty slots; `ecc` is as the firmware reports it.
     """
 
     total_bytes: int
@@ -245,13 +246,13 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class NetworkLink:
-    """One link. What the kernel does not give is None.
+    """One network link. None: the kernel does not give the value.
 
     `kind` is "ethernet", "wireless" or "infiniband"; an InfiniBand port is named "mlx5_0/1".
-    `speed_mbps` is given while the link is up. `virtual` means that a hypervisor, not a card, is
-    behind it. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
-    `is_virtual_function` marks one that SR-IOV cut out of a card. `pcie_speed_gts` (of one lane)
-    and `pcie_width` (lanes) are those of a card's own link.
+    `speed_mbps` is given while the link is up. `virtual` means that the device belongs to a
+    hypervisor, not to a card. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
+    `is_virtual_function` marks an SR-IOV virtual function of a card. `pcie_speed_gts` (of one lane)
+    and `pcie_width` (lanes) are those of the card's PCIe link.
     """
 
     name: str
@@ -270,10 +271,11 @@ class NetworkLink:
 
 @dataclass(frozen=True, slots=True)
 class NvLink:
-    """One link of a GPU. None: NVML does not offer or refuses it, or the link is not active.
+    """One NVLink of a GPU.
 
     `version` is "4.0", `speed_gbs` GB/s in one direction. `remote_address` is the PCI address of
-    the other end, `remote_kind` "gpu", "switch" or "unknown". The counters are of this link.
+    the other end, `remote_kind` "gpu", "switch" or "unknown". The counters are of this link. None:
+    NVML does not offer or refuses the value, or the link is not active.
     """
 
     link: int
@@ -291,10 +293,9 @@ class NvLink:
 class NvmlDevice:
     """One GPU as the driver knows it.
 
-    `error` is set when it stopped answering; what was read before that is kept.
-
-    It has stopped when it refuses its identity (address, UUID, name, memory), or is lost. Whatever
-    else is refused is None, by itself. `traits`, `counters` and `links` are None and empty when it
+    `error` is set when the GPU stopped answering; values that were read before are kept. It has
+    stopped when it refuses its identity (address, UUID, name, memory), or is lost. Any other
+    refused value is None by itself. `traits`, `counters` and `links` are None and empty when it
     stopped answering before they were read.
     """
 
@@ -314,10 +315,9 @@ class NvmlDevice:
 
 @dataclass(frozen=True, slots=True)
 class NvmlAnswer:
-    """What the library said.
+    """NVML's answers.
 
-    `error` is set when it could not be asked; `error_code` is NVML's own number where it gave one.
-
+    `error` is set when NVML could not be used; `error_code` is its own number where it gave one.
     `pairs` holds every ordered pair of the GPUs that answered.
     """
 
@@ -331,7 +331,7 @@ class NvmlAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NvmlPair:
-    """From GPU `a` to GPU `b` (NVML's indices). None: NVML does not offer it.
+    """The path from GPU `a` to GPU `b` (NVML's indices). None: NVML does not offer the value.
 
     `path` is what they have in common on the PCI bus: "INTERNAL" (one board), "PIX" (one switch),
     "PXB" (several), "PHB" (a host bridge), "NODE" (a NUMA node), "SYS" (nothing but the system).
@@ -349,14 +349,14 @@ class NvmlPair:
 
 @dataclass(frozen=True, slots=True)
 class PciFunction:
-    """One function of a card. What the kernel does not give is None.
+    """One PCI function. None: the kernel does not give the value.
 
     `address` is "0000:01:00.0", `device_id` "10de:2684", `class_code` "030000". `answers` is False
     when the configuration space reads as all ones (lspci's `rev ff`): the card has fallen off the
     bus; None when it could not be read. Speeds are gigatransfers a second of one lane, widths
-    lanes; `slot_max_*` is what the port above the card can do. `is_virtual_function` marks a part
-    that SR-IOV cut out of another function. `slot` is the slot's name, as root reads it in the
-    firmware's tables, else the kernel's.
+    lanes; `slot_max_*` is the maximum of the port above the card. `is_virtual_function` marks an
+    SR-IOV virtual function of another one. `slot` is the slot's name from the firmware's tables
+    (root only), else the kernel's.
     """
 
     address: str
@@ -379,12 +379,11 @@ class PciFunction:
 
 @dataclass(frozen=True, slots=True)
 class PciPlace:
-    """A function's place.
+    """The place of a function in the PCI tree.
 
     `host_bridge` is "pci0000:00"; `bridges` are the addresses between it and the function, the
-    nearest last.
-
-    `numa_node` and `cpus` (logical CPUs that are near) are None where the kernel does not tell.
+    nearest last. `numa_node` and `cpus` (nearby logical CPUs) are None where the kernel does not
+    give them.
     """
 
     address: str
@@ -396,10 +395,10 @@ class PciPlace:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """One disk. What the kernel does not give is None.
+    """One disk. None: the kernel does not give the value.
 
-    `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` "nvme" over PCIe, else as the kernel's
-    tree shows it ("sata", "sas", "usb", "virtio", ...).
+    `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` is "nvme" over PCIe, else as the
+    kernel's device tree shows it ("sata", "sas", "usb", "virtio", ...).
     """
 
     name: str
@@ -412,5 +411,5 @@ class Disk:
 
     @property
     def component(self) -> str:
-        """What its measurements belong to."""
+        """The component of its measurements."""
         return f"disk:{self.name}"

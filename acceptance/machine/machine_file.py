@@ -1,5 +1,4 @@
-"""The declared machine: what the machine file says should be there, its own limits, and its
-waivers.
+"""The machine file: the declared machine, its own limits, and its waivers.
 
 TOML, strictly read.
 """
@@ -21,19 +20,19 @@ from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
 from acceptance.machine.toml_place import explain, line_of, spell
 
-# Far above any machine, far below what would hang a plan that names every component or overflow a
-# float.
+# Far above any machine, far below values that would hang a plan that names every component or
+# overflow a float.
 Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of
+# The most GPUs that NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of
 # open-gpu-kernel-modules.
 DRIVER_GPUS = 32
 MOST_GPUS = 2 * DRIVER_GPUS  # a later driver may serve more; a plan names every pair
 MOST_LINKS = 144  # NVML lists up to 18 a GPU today
-# As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit
-# form would never be equal to it.
+# The kernel's notation: a domain of four digits, longer only where needed. NVML's eight-digit form
+# would never be equal to it.
 _ADDRESS = "^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$"
 _GpuNumber = Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS - 1)]
-# What keys with a form of their own must be, as a sentence ends.
+# The required form of some keys, as the end of a sentence.
 FORMS = {
     "pci_id": 'vendor and device as `lspci -n` prints them, such as "10de:2684"',
     "address": 'a PCI address as `lspci -D` prints it, such as "0000:65:00.0"',
@@ -49,8 +48,10 @@ FORMS = {
 
 
 class DeclaredCpu(Strict, frozen=True):
-    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn
-    program to drive beside ours.
+    """`[cpu]`: the processors.
+
+    `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn program to
+    drive beside ours.
     """
 
     model: Text | None = None
@@ -72,8 +73,10 @@ class DeclaredDimm(Strict, frozen=True):
 
 
 class DeclaredMemory(Strict, frozen=True):
-    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that
-    stressapptest fills.
+    """`[memory]`: the installed memory.
+
+    `total_gib` is the installed size; `test_share` is the share of free RAM that stressapptest
+    fills.
     """
 
     total_gib: Positive | None = None
@@ -84,8 +87,9 @@ class DeclaredMemory(Strict, frozen=True):
 
 
 class DeclaredDisk(Strict, frozen=True):
-    """`[[disk]]`: disks are matched by model and, where given, by serial, never
-    by a kernel name that changes.
+    """`[[disk]]`: disks of one model.
+
+    They are matched by model and, where given, by serial, never by a kernel name, which can change.
     """
 
     model: Text
@@ -102,10 +106,10 @@ class DeclaredLink(Strict, frozen=True):
 
 
 class DeclaredGpu(Strict, frozen=True):
-    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each
-    declared fact is compared with that card.
+    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses.
 
-    `nvlink_links` is how many NVLinks of each card are active; 0 says that none is meant to be.
+    Each declared fact is compared with that card. `nvlink_links` is how many NVLinks of each card
+    are active; 0 means that none should be.
     """
 
     model: Text | None = None
@@ -118,10 +122,10 @@ class DeclaredGpu(Strict, frozen=True):
 
 
 class DeclaredGpuPair(Strict, frozen=True):
-    """`[[gpu_pair]]`: what lies between two GPUs, by their numbers (gpu0 is 0), both ways.
+    """`[[gpu_pair]]`: the path between two GPUs, by their numbers (gpu0 is 0), both ways.
 
-    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each
-    reads and writes the other's memory.
+    `path` is its kind as `nvidia-smi topo -m` names it, `p2p` whether each reads and writes the
+    other's memory.
     """
 
     between: tuple[_GpuNumber, _GpuNumber]
@@ -132,7 +136,7 @@ class DeclaredGpuPair(Strict, frozen=True):
 
 
 class DeclaredSystem(Strict, frozen=True):
-    """`[system]`: board, firmware and software, each compared as text with what is found."""
+    """`[system]`: board, firmware and software, each compared as text with the observed one."""
 
     board: Text | None = None
     bios_version: Text | None = None
@@ -141,8 +145,8 @@ class DeclaredSystem(Strict, frozen=True):
 
 
 SCHEMA = 1
-# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail
-# in no other.
+# Units in which a sound reading may be 0 or less (a margin, a cold sensor). In every other unit a
+# lower bound of 0 could never fail.
 BELOW_ZERO = ("degC",)
 
 
@@ -151,9 +155,7 @@ class MachineFileError(Exception):
 
 
 class DeclaredLimit(Strict, frozen=True):
-    """`[[limit]]`: a limit of this machine's own; it replaces the shipped one
-    and is stamped as such.
-    """
+    """`[[limit]]`: the machine's own limit; it replaces the shipped one and is marked as such."""
 
     measurement: Text
     unit: Text
@@ -165,7 +167,7 @@ class DeclaredLimit(Strict, frozen=True):
     warn_high: float | None = None
 
     def limit(self) -> Limit:
-        """The limit itself; raises ValueError as Limit does."""
+        """The table as a Limit; raises ValueError as Limit does."""
         return Limit(self.unit, self.basis, self.low, self.high, self.warn_low, self.warn_high)
 
 
@@ -190,7 +192,7 @@ class Machine(Strict, frozen=True):
     waiver: tuple[Waiver, ...] = ()
 
     def gpu_count(self) -> int | None:
-        """How many GPUs are declared, or None when nothing is said."""
+        """How many GPUs are declared, or None when the file does not say it."""
         if self.gpus is None and self.gpu:
             return sum(gpu.count for gpu in self.gpu)
         return self.gpus
@@ -201,11 +203,11 @@ def _error(file: Path, line: int | None, sentence: str) -> MachineFileError:
 
 
 KeyPath = list[str | int]
-Problem = tuple[KeyPath, str]  # the key that it concerns, and the sentence about it
+Problem = tuple[KeyPath, str]  # the key at fault, and a sentence about it
 
 
 def _problems(machine: Machine) -> Iterator[Problem]:
-    """What types cannot say."""
+    """Problems that types cannot express."""
     if (count := machine.gpu_count() or 0) > MOST_GPUS:
         key: KeyPath = ["gpus"] if machine.gpus is not None else ["gpu"]
         yield (
@@ -215,7 +217,7 @@ def _problems(machine: Machine) -> Iterator[Problem]:
                 "driver): correct it"
             ),
         )
-    places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
+    places: dict[tuple[str, str | None], int] = {}  # index by measurement and component
     for index, row in enumerate(machine.limit):
         key = ["limit", index]
         try:
@@ -367,7 +369,7 @@ def _parse(text: str, file: Path) -> dict[str, object]:
         raise _error(
             file, None, "is nested too deeply: a machine file has tables in tables, no more"
         ) from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # such as a number of thousands of digits
         raise _error(
             file, None, f"holds a value that cannot be read ({error}): correct it"
         ) from error
@@ -376,13 +378,12 @@ def _parse(text: str, file: Path) -> dict[str, object]:
 def _text(file: Path) -> str:
     """The text of a machine file.
 
-    Raises MachineFileError where it is no file, too large, or no UTF-8.
+    Raises MachineFileError where it is no regular file, too large, or not UTF-8.
     """
     try:
         content = regular_file.read(file, regular_file.MACHINE_FILE)
-        text = content.decode(
-            "utf-8-sig"
-        )  # editors on Windows put a byte order mark before the text
+        # editors on Windows put a byte order mark before the text
+        text = content.decode("utf-8-sig")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         cure = "give the path of a machine file with --machine"
@@ -395,16 +396,14 @@ def _text(file: Path) -> str:
 
 
 def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
-    """What is wrong with one key of a file that was read already, beside the checks that there
-    are; with file, line and key.
-    """
+    """The error for a key that has a problem beyond the checks of `read`, with file and line."""
     return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
 
 
 def read(file: Path) -> Machine:
     """The machine that a file declares.
 
-    Raises MachineFileError, with file, line and key, for anything that is not exactly right.
+    Raises MachineFileError with file, line and key for any problem of the file.
     """
     text = _text(file)
     table = _parse(text, file)

@@ -1,13 +1,11 @@
-"""A PCI Express link: the lesser of what card and slot can do, and the data
-rate that follows from it.
-"""
+"""A PCI Express link: the lower maximum of card and slot, and the data rate from it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Source: PCI Express base specification. Gigatransfers a second of one lane, and the share of the
-# bits that is data: 8 of 10 at first, 128 of 130 from generation 3, 236 of the 256 bytes of a flit
+# Source: PCI Express base specification. Gigatransfers a second of one lane, and the data bits
+# among all bits: 8 of 10 at first, 128 of 130 from generation 3, 236 of the 256 bytes of a flit
 # from generation 6.
 _LANES: dict[int, tuple[float, int, int]] = {
     1: (2.5, 8, 10),
@@ -21,9 +19,7 @@ _LANES: dict[int, tuple[float, int, int]] = {
 
 
 def generation(transfers_gts: float | None) -> int | None:
-    """The generation whose lanes carry that many gigatransfers a second; None for a speed that
-    is not shown, or of none of them.
-    """
+    """The generation with this transfer rate of one lane; None for an unknown or missing rate."""
     return next(
         (number for number, (speed, _, _) in _LANES.items() if speed == transfers_gts), None
     )
@@ -31,16 +27,16 @@ def generation(transfers_gts: float | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LinkMaximum:
-    """The most that card and slot can do together, and the words that say which of them limits."""
+    """The maximum of card and slot together, with words that say which of them limits."""
 
     value: int
     told: str
 
 
 def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum | None:
-    """The lesser of both sides; `what` goes before a number ("x", "generation ").
+    """The lower maximum of card and slot; `what` goes before a number ("x", "generation ").
 
-    One side alone counts; None where neither is known.
+    One side alone is enough; None where neither is known.
     """
     if card is not None and slot is not None:
         if card == slot:
@@ -68,8 +64,9 @@ def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum |
 
 
 def data_rate(generation: int, width: int) -> tuple[float, str] | None:
-    """GB/s of data in one direction, and how it is derived; None for a
-    generation that is not known.
+    """The data rate in GB/s in one direction, and its derivation.
+
+    None for an unknown generation.
     """
     if generation not in _LANES:
         return None

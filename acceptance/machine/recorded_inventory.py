@@ -1,9 +1,8 @@
 """The inventory as a journal recorded it: GPUs by component name, and serial numbers of parts.
-Pure.
 
-An inventory is plain data here, of whatever version wrote it: what it does not hold, or holds in
-another shape, is absent. The machine as this version observes it has its GPUs named by
-`acceptance.machine.gpu`; a test holds that both name the same.
+An inventory is plain data here, written by any version: a value that is missing or has another
+shape is absent. `acceptance.machine.gpu` names the GPUs of an inventory of this version; a test
+ensures that both give the same names. Pure.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RecordedGpu:
-    """A GPU that was due: its component's name, its function on the PCI bus, and what the driver
-    told of it (empty: nothing).
+    """A GPU that was due: its component name, its PCI function, and its NVML record.
+
+    `device` is empty where NVML had no record of it.
     """
 
     name: str
@@ -30,20 +30,18 @@ class RecordedGpu:
 
 
 def observed_record(entries: Sequence[Entry]) -> Observed:
-    """The machine as it showed itself before the run; an empty inventory where
-    the journal holds none.
-    """
+    """The observed machine before the run; an empty inventory where the journal has none."""
     return next((entry.body for entry in entries if isinstance(entry.body, Observed)), Observed({}))
 
 
 def table(values: Table, name: str) -> Table:
-    """A table of an inventory; empty where there is none under this name."""
+    """A table of an inventory; empty where no table has this name."""
     found = values.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
 def rows(values: Table, name: str) -> tuple[Table, ...]:
-    """The tables of a list of an inventory; none where there is no list under this name."""
+    """The tables in a list of an inventory; none where no list has this name."""
     found = values.get(name)
     return (
         tuple(row for row in found if isinstance(row, Mapping))
@@ -53,15 +51,15 @@ def rows(values: Table, name: str) -> tuple[Table, ...]:
 
 
 def devices(inventory: Table) -> tuple[Table, ...]:
-    """What the driver told of each GPU that it knows, due or not."""
+    """NVML's record of each GPU that it knows, due or not."""
     return rows(table(inventory, "nvml"), "devices")
 
 
 def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
-    """The GPUs that were due, named gpu0, gpu1, ...: the display functions on the PCI bus that are
-    no part cut out of another, in order.
+    """The GPUs that were due, named gpu0, gpu1, ...
 
-    A function that does not say that it is one is none.
+    They are the display functions on the PCI bus that are no virtual functions, in order. A
+    function without a mark that it is a display function is left out.
     """
     known = {device.get("pci_address"): device for device in devices(inventory)}
     due = [
@@ -78,8 +76,9 @@ def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
 
 
 def identities(inventory: Table) -> dict[str, str]:
-    """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own`
-    has those that name one part alone.
+    """The UUID (of GPUs) or serial number of each component, as the part reports it.
+
+    They may be ambiguous; `matching.unique_identities` has those that identify one part alone.
     """
     by_gpu = {
         gpu.name: gpu.device.get("uuid") or gpu.device.get("serial")

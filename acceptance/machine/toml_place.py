@@ -1,5 +1,6 @@
-"""Where in a TOML text a key stands, and what is wrong with it: the standard parser gives values
-without their lines.
+"""The lines of keys in a TOML text, and errors of such a text in words.
+
+The standard parser gives values without their lines.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ _TOKEN = re.compile(
 
 
 class _Places:
-    """Walks a TOML text that the standard parser has accepted, and notes the line of every
-    table, key and list element.
+    """The line of every table, key and list element.
+
+    The TOML text must be valid: the standard parser has accepted it.
     """
 
     def __init__(self, text: str) -> None:
@@ -66,8 +68,9 @@ class _Places:
         return self._tokens[self._next - 1][0]
 
     def _is_inside(self, closing: str) -> bool:
-        """Whether more comes before the closing bracket, which is taken with the line ends and
-        commas before it.
+        """Whether more comes before the closing bracket.
+
+        Consumes line ends and commas, and then the closing bracket if it is next.
         """
         while self._peek() in ("\n", ","):
             self._take()
@@ -131,15 +134,17 @@ class _Places:
 
 
 def places(text: str) -> dict[Path, int]:
-    """The line of every table, key and list element of a valid TOML text, by
-    path: `("limit", 1, "unit")`.
+    """The line of every table, key and list element of a valid TOML text.
+
+    The path of each is its key: `("limit", 1, "unit")`.
     """
     return _Places(text).lines
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line on which the key at `path` stands in a valid TOML text, or that of the innermost
-    table around it; else None.
+    """The line of the key at `path` in a valid TOML text.
+
+    Where it is missing, the line of the innermost table around it; else None.
     """
     lines = places(text)
     return next(
@@ -149,7 +154,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def spell(path: Sequence[str | int]) -> str:
-    """A key as people count: `limit (number 2).unit` reads better than `limit[1].unit`."""
+    """A key as people count: `limit (number 2).unit` for `limit[1].unit`."""
     plain = re.compile(r"[A-Za-z0-9_-]+")
     return "".join(
         f" (number {part + 1})"
@@ -160,11 +165,10 @@ def spell(path: Sequence[str | int]) -> str:
 
 
 def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int | None]:
-    """What is wrong with a table that msgspec refused, as one sentence for the user, and the line
-    it concerns.
+    """A msgspec error as one sentence for the user, and the line of the key.
 
-    `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of
-    their own what they must be.
+    `message` is msgspec's own, `text` the valid TOML text. `forms` gives the required form of some
+    keys.
     """
     what, _, pointer = (
         message.rpartition(" - at `$")

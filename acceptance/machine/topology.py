@@ -1,4 +1,4 @@
-"""Topology: which way GPUs and network cards reach each other, as a matrix for the report. Pure."""
+"""Topology: how GPUs and network cards reach each other, as a matrix. Pure."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ _UNKNOWN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The matrix: `cells` by the names of its row and its column, without those that are not known.
+    """The matrix: `cells` by the names of row and column; unknown cells are absent.
 
-    `numa_nodes` and `cpus` (logical CPUs that are near, "0-31,64-95") are by name, where they are
-    known.
+    `numa_nodes` and `cpus` (nearby logical CPUs, "0-31,64-95") are by name, where they are known.
     """
 
     names: tuple[str, ...]
@@ -36,7 +35,7 @@ class Topology:
     cpus: dict[str, str]
 
     def text(self) -> str:
-        """The matrix with its legend, aligned; nothing where there is nothing to show."""
+        """The matrix with its legend, aligned; empty where there is nothing to show."""
         rows = self.rows()
         if not rows:
             return ""
@@ -58,7 +57,7 @@ class Topology:
         )
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The matrix as rows of cells, the first its head; empty where there is nothing to show."""
+        """The matrix as rows of cells with a header row; empty where there is nothing to show."""
         if not self.names:
             return ()
         return (("", *self.names, "CPUs", "NUMA node"), *(self._row(name) for name in self.names))
@@ -79,8 +78,9 @@ def _is_nvlink(cell: str) -> bool:
 
 
 def cards(inventory: Inventory) -> dict[str, str]:
-    """The network cards on the PCI bus: the name of the first port of each, InfiniBand's before
-    others, with its PCI address.
+    """The network cards on the PCI bus: name and PCI address of each.
+
+    The name is that of the card's first port; InfiniBand ports take precedence.
     """
     real = [link for link in inventory.links if link.pci_address is not None and not link.virtual]
     wired = [link for link in real if link.kind != "wireless"]
@@ -91,13 +91,14 @@ def cards(inventory: Inventory) -> dict[str, str]:
 
 
 def addresses(inventory: Inventory) -> tuple[str, ...]:
-    """The PCI addresses of everything in the matrix: what `pci_place.read` is to look for."""
+    """The PCI addresses of everything in the matrix, for `pci_place.read`."""
     return (*(gpu.pci_address for gpu in gpus(inventory)), *cards(inventory).values())
 
 
 def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
-    """The matrix of the GPUs that are due and the network cards, with NVLinks
-    before any other way.
+    """The matrix of the due GPUs and the network cards.
+
+    NVLinks take precedence over any other path.
     """
     due = gpus(inventory)
     where = {gpu.name: gpu.pci_address for gpu in due} | cards(inventory)
@@ -122,7 +123,7 @@ def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
 def _of_gpus(
     inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]
 ) -> dict[tuple[str, str], str]:
-    """The cells between GPUs, as far as NVML tells them."""
+    """The cells between GPUs, as far as NVML reports them."""
     names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
     found = {}
     for pair in inventory.nvml.pairs:
@@ -135,8 +136,10 @@ def _of_gpus(
 
 
 def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
-    """How many NVLinks lead from one GPU to the other: those that end there; over switches, as
-    many as both have active.
+    """How many NVLinks lead from one GPU to the other.
+
+    Direct links that end there, and through switches the lower number of the two GPUs' active
+    links.
     """
     direct = [link for link in a.links if link.active and link.remote_kind != "switch"]
     to_switch = [
@@ -175,7 +178,7 @@ def _cpus(
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Numbers in order as the kernel lists them: "0-3,8"."""
+    """Ascending numbers in the kernel's list notation: "0-3,8"."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][1] + 1:
@@ -186,10 +189,10 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def path(a: PciPlace, b: PciPlace) -> str:
-    """What lies between two functions, in the words of `nvidia-smi topo`.
+    """The path between two functions, in the words of `nvidia-smi topo`.
 
     "PIX": one bridge or switch; "PXB": several, and no host bridge; "PHB": a host bridge; "NODE":
-    host bridges of one NUMA node; "SYS": more than that, or nodes that the kernel does not tell.
+    host bridges of one NUMA node; "SYS": more than that, or nodes that the kernel does not report.
     """
     if a.host_bridge != b.host_bridge:
         return "NODE" if a.numa_node is not None and a.numa_node == b.numa_node else "SYS"

@@ -1,6 +1,6 @@
-"""Notifications: a textfile for node-exporter, a command for FAIL and UNJUDGED, a webhook for every
-verdict.
+"""Notifications of a verdict: a textfile for node-exporter, a command and a webhook.
 
-It comes last and decides nothing: what does not work here is told in a sentence, and the verdict
-stays what it is.
+The textfile and the webhook get every verdict; the command is started for FAIL and UNJUDGED.
+Notifications come last and decide nothing: a failed one is reported in one sentence, and the
+verdict stays what it is.
 """

@@ -1,5 +1,6 @@
-"""The command that is started when a night is not PASS: the verdict on its standard input, a
-deadline, no shell.
+"""The command of --on-fail, started when a night is not PASS.
+
+It gets the verdict on standard input and has a deadline. No shell is involved.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.reports.text import one_line
 
 LOG = "on-fail.log"
-CAP_BYTES = 64 * 1024  # what is kept of its output
+CAP_BYTES = 64 * 1024  # of the command's output
 RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
 
 
@@ -24,12 +25,12 @@ def start(
     run_dir: Path | None,
     deadline: Deadline,
 ) -> str | None:
-    """Start the command once and wait for it; returns why it did not do its work, in one sentence,
-    or None.
+    """Start the command once and wait for it.
 
-    It reads verdict.json from its standard input; `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, and
-    `RIGPROOF_RUN_DIR` the run's folder, absent where no run came about. What it prints goes to
-    `logs/on-fail.log` there. What it leaves running ends with it.
+    Returns one sentence saying why it failed, or None. The command reads verdict.json from standard
+    input. `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED; `RIGPROOF_RUN_DIR` is the run's folder,
+    absent if no run was started. Its output goes to `logs/on-fail.log` in that folder. Processes
+    that it leaves running are ended with it.
     """
     environment = {VERDICT: word} | ({RUN_DIR: str(run_dir)} if run_dir is not None else {})
     log = run_dir / "logs" / LOG if run_dir is not None and (run_dir / "logs").is_dir() else None

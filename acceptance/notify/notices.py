@@ -1,5 +1,6 @@
-"""Send a run's verdict to every notification target; one failing target does
-not stop the others.
+"""Send a run's verdict to every notification target.
+
+One failing target does not stop the others.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from acceptance.process.deadline import Deadline
 from acceptance.reports import verdict_json
 from acceptance.reports.text import one_line
 
-# of the command, and of the webhook: a nightly has ten minutes, and a pager answers within seconds
+# for the command, and for the webhook: a nightly has ten minutes, a pager answers within seconds
 TOLD_S = 60.0
-NO_RUN = "no-run"  # in place of a run's id, where none came about
+NO_RUN = "no-run"  # the run id if no run was started
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What there is to tell.
+    """A verdict to send.
 
-    `file` holds verdict.json, `run_dir` is None where no run came about.
+    `file` is verdict.json. `run_dir` is None if no run was started.
     """
 
     word: VerdictWord
@@ -39,16 +40,16 @@ class _News:
     file: Path
     run_dir: Path | None
     metrics: bytes
-    night: bytes | None  # beside the metrics; None where nothing is known of the night
+    night: bytes | None  # metrics of the night, for their own file; None if the night is unknown
 
 
 def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
-    """Tell of a run that has its verdict.json; returns a sentence about each thing that did not
-    work.
+    """Send the verdict of a run that has its verdict.json.
 
-    At every verdict the textfile is written and the webhook posted to; the command is started at
-    FAIL and UNJUDGED. A run that cannot be read is told as trouble. It never raises for what goes
-    wrong with the telling. Call it from the main thread, which may start programs.
+    Returns one sentence for each target that failed. The textfile is written and the webhook is
+    posted at every verdict; the command is started at FAIL and UNJUDGED. A run that cannot be read
+    is sent as UNJUDGED. Errors of the targets are never raised. Call it from the main thread, which
+    may start programs.
     """
     try:
         found = reader.read(run_dir)
@@ -67,10 +68,10 @@ def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
 
 
 def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
-    """Tell of a night on which nothing was run because the machine was in use: node-exporter alone,
-    and nothing but that.
+    """Write the metrics of a night that was skipped because the machine was in use.
 
-    What the last run that measured has told stays: a machine that has failed has still failed.
+    Only node-exporter is notified. The metrics of the last run that measured stay: a machine that
+    failed has still failed. Returns one sentence for each failure.
     """
     try:
         found = reader.read(run_dir)
@@ -85,8 +86,9 @@ def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, .
 
 
 def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]:
-    """Tell that no run came about, and why, as an UNJUDGED verdict without checks; as
-    `notify_run` in all else.
+    """Send an UNJUDGED verdict without checks, with the reason why no run was started.
+
+    Everything else is as in `notify_run`.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
@@ -112,16 +114,13 @@ def textfile(run_dir: Path, path: Path) -> None:
 
 
 def nights_of(path: Path) -> Path:
-    """Where the nights are told, beside the file of the runs: `rigproof-nights.prom` beside
-    `rigproof.prom`.
-    """
+    """The path of the nights' metrics: `rigproof-nights.prom` beside `rigproof.prom`."""
     return path.with_name(f"{path.stem}-nights{path.suffix}")
 
 
 def _try_write(path: Path, content: bytes) -> None:
-    run_folder.write_whole(
-        path, content, then="start again", mode=0o644
-    )  # node-exporter is another user
+    # node-exporter runs as another user, who must be able to read the file
+    run_folder.write_whole(path, content, then="start again", mode=0o644)
 
 
 def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
@@ -136,16 +135,17 @@ def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
 
 
 def _safely(step: Callable[[], str | None]) -> str | None:
-    """What one of them says.
+    """Run one step; returns its failure, or None.
 
-    An error of ours in it is told, too: the next one must be told, and the verdict stands.
+    An error of rigproof's own becomes a sentence too: the next target must still be notified, and
+    the verdict stands.
     """
     try:
         return step()
     except Exception as error:  # noqa: BLE001 - see above
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
-        # Its text may quote an address with its key.
+        # The exception's text may quote an address together with its key.
         return (
             f"an error of rigproof's own in {place} ({type(error).__name__}) kept somebody "
             "from "

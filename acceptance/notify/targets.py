@@ -14,20 +14,21 @@ from acceptance.core import regular_file
 from acceptance.process import command
 from acceptance.reports.text import one_line
 
-SUFFIX = ".prom"  # the textfile collector reads files of this name alone
+SUFFIX = ".prom"  # the textfile collector reads only files with this suffix
 SHORTEST_SECRET = 16  # bytes; a shorter one could be guessed from one signature
-MOST_BYTES = 4096  # of an address or a secret; a larger file is another file
+MOST_BYTES = 4096  # of an address or a secret; a larger file is the wrong file
 
 
 class TargetError(Exception):
-    """A setting of --textfile, --on-fail, --webhook or --webhook-secret-file cannot be used; the
-    message is one sentence.
+    """An unusable --textfile, --on-fail, --webhook or --webhook-secret-file.
+
+    The message is one sentence.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where a verdict is posted to, and what it is signed with.
+    """The address that a verdict is posted to, and the secret that signs it.
 
     Both may be secret: neither is ever printed.
     """
@@ -37,16 +38,19 @@ class Webhook:
 
     @property
     def safe_address(self) -> str:
-        """As much of the address as may be read by anybody: an address's path, query and user
-        name often are the key to it.
+        """The part of the address that is safe to print.
+
+        An address's path, query and user name are often its key.
         """
         return _safe_address(urlsplit(self.url))
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationTargets:
-    """Whom to tell: the file for node-exporter, the command for what is not PASS, as words, and
-    the webhook for every verdict.
+    """The notification targets of a run.
+
+    `textfile` is the file for node-exporter, `on_fail` the argv of the command for FAIL and
+    UNJUDGED, `webhook` the address for every verdict.
     """
 
     textfile: Path | None = None
@@ -60,7 +64,7 @@ def read(
     webhook: str | None = None,
     secret_file: Path | None = None,
 ) -> NotificationTargets:
-    """The settings as they were typed, each looked at. Raises TargetError."""
+    """Check the settings as they were typed. Raises TargetError."""
     if secret_file is not None and webhook is None:
         raise TargetError(
             "--webhook-secret-file signs what --webhook posts, which is not given: give both "
@@ -79,8 +83,10 @@ def usable(
     webhook: str | None = None,
     secret_file: Path | None = None,
 ) -> tuple[NotificationTargets, tuple[str, ...]]:
-    """Those settings that can be used, and a sentence about each that cannot: where nothing else
-    will tell, one keeps no other from it.
+    """The settings that can be used, and one sentence about each that cannot.
+
+    For the failure unit, the last chance to notify anyone: one wrong setting must not disable the
+    others.
     """
     wrong: list[str] = []
 
@@ -147,7 +153,7 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none, a bracket that is not closed
+    except ValueError:  # a port that is not a number, or a bracket that is not closed
         known = False
     if not known:
         raise TargetError(
@@ -165,7 +171,10 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
 
 
 def _content(path: Path, option: str) -> bytes:
-    """What a file holds that nobody else may read, without the line end that editors add."""
+    """The content of a file that other users cannot access, without surrounding white space.
+
+    Raises TargetError, also for an empty file or one larger than MOST_BYTES.
+    """
     try:
         with regular_file.open_read(path, regular_file.MACHINE_FILE) as file:
             mode = os.fstat(file.fileno()).st_mode

@@ -1,5 +1,6 @@
-"""What node-exporter's textfile collector reads of a run: a pure function of its journal, in
-Prometheus' text format.
+"""Metrics of a run for node-exporter's textfile collector, in Prometheus' text format.
+
+A pure function of the journal.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from acceptance.history.drift import DriftJudgement, DriftKind
 from acceptance.journal.reader import Journal
 from acceptance.reports.text import one_line
 
-LABEL = 200  # characters of a label's value; a name that is longer is cut, and says so
+LABEL = 200  # characters of a label's value; a longer one is cut and marked as cut
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A gauge: its name with its unit, one sentence of help, and its samples.
 
-    A label that is None is absent.
+    A label that is None is left out.
     """
 
     name: str
@@ -34,14 +35,12 @@ class Metric:
 
 
 def metric(name: str, help_: str, value: float | None) -> Metric:
-    """A metric of one sample without labels; of none where the value is not known."""
+    """A metric of one sample without labels; without any sample if the value is None."""
     return Metric(name, help_, () if value is None else (({}, value),))
 
 
 def escape(text: str) -> str:
-    """A label's value on one line, as the format wants it: backslash, quote and
-    line end escaped.
-    """
+    """A label's value on one line, with backslash, quote and line end escaped."""
     return one_line(text, LABEL).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
@@ -54,8 +53,8 @@ def _lines(metrics: Iterable[Metric]) -> Iterator[str]:
     for one in metrics:
         values: dict[str, float] = {}
         for labels, value in one.samples:
-            # A file in which two samples have the same labels is refused whole: of two names that
-            # were cut to one the first stays.
+            # Prometheus refuses a whole file in which two samples have the same labels. Two names
+            # may become equal when they are cut: the first one stays.
             values.setdefault(_series(one.name, labels), value)
         if values:
             yield f"# HELP {one.name} {one.help}"
@@ -64,22 +63,23 @@ def _lines(metrics: Iterable[Metric]) -> Iterator[str]:
 
 
 def render(metrics: Iterable[Metric]) -> bytes:
-    """The text, in UTF-8; a metric without samples is left out."""
+    """The metrics as UTF-8 text; a metric without samples is left out."""
     return "".join(f"{line}\n" for line in _lines(metrics)).encode("utf-8")
 
 
-# The worst first, but for what decides nothing.
+# Worst first, except for `recorded`, which decides nothing.
 MeasurementOutcome = Literal["fail", "error", "skip", "waived", "warn", "recorded", "pass"]
 
 
 def run_metrics(verdict: Verdict, journal: Journal) -> bytes:
-    """All that is told of a run that was judged."""
+    """The metrics of a judged run."""
     return render((*_run(verdict, journal), *_measurements(verdict.checks)))
 
 
 def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
-    """What is told of the night itself, in a file of its own: a night that was
-    skipped takes no verdict away.
+    """The metrics of the night itself, for their own file.
+
+    They are apart from the run's, so that a skipped night does not overwrite the last verdict.
     """
     began = _first_entry(journal)
     skipped = verdict.postponed
@@ -111,7 +111,7 @@ def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
 
 
 def no_run_metrics() -> bytes:
-    """What is told when no run came about: the verdict alone."""
+    """The metrics if no run was started: the verdict alone."""
     return render((_verdict("UNJUDGED"),))
 
 
@@ -150,7 +150,7 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
         "When the last run came to its end; absent when it was cut off.",
         _moment(ended.utc) if ended else None,
     )
-    # By the clock that nobody sets: a run over a change of the time is as long as it was.
+    # By the boot clock, which nobody sets: a change of the wall clock does not alter the duration.
     same_boot = began is not None and ended is not None and began.boot == ended.boot
     yield metric(
         "rigproof_run_duration_seconds",
@@ -182,7 +182,7 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
 
 
 def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
-    """Each measurement that was due; one that was not measured has no value and an outcome."""
+    """Metrics of every due measurement; one that was not measured has an outcome but no value."""
     each = [(_labels(check.id, one), one) for check in checks for one in check.judged]
     yield Metric(
         "rigproof_measurement_value",
@@ -212,7 +212,7 @@ def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
 
 
 def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Iterator[Metric]:
-    """What measurements were before this run, of those of which anything is remembered."""
+    """Metrics that compare measurements with their past, where there is one."""
     drifted = [(labels, one.drift) for labels, one in each if one.drift is not None]
     yield Metric(
         "rigproof_measurement_outside",
@@ -260,7 +260,7 @@ def _drift_kinds(drift: DriftJudgement) -> tuple[DriftKind, ...]:
 
 
 def _changes(verdict: Verdict) -> Metric:
-    """What is told of the machine's parts since its baseline, each event of each component once."""
+    """Changes of the machine since its baseline, counted by event, component and outcome."""
     found = Counter(
         (one.event.removeprefix(CHANGES), one.component, one.kind)
         for one in verdict.of_kind("fail", "warn")
@@ -296,7 +296,7 @@ def _labels(check: str, judged: Judgement) -> dict[str, str | None]:
 
 
 def _grade(judged: Judgement) -> MeasurementOutcome:
-    """The worst that was found of a measurement; one without a limit passes nothing."""
+    """The worst finding of a measurement; `recorded` for one without a limit."""
     kinds = {finding.kind for finding in judged.findings}
     worst: MeasurementOutcome | None = next(
         (one for one in get_args(MeasurementOutcome) if one in kinds), None
@@ -307,7 +307,7 @@ def _grade(judged: Judgement) -> MeasurementOutcome:
 
 
 def _moment(utc: str) -> float | None:
-    """Unix seconds of a journal's time; None where it is none."""
+    """A journal's time in Unix seconds; None if it is not a time."""
     try:
         return datetime.fromisoformat(utc).timestamp()
     except ValueError:

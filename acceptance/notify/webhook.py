@@ -1,5 +1,6 @@
-"""A verdict posted to an address: tried again while that can help, within one deadline, and
-nothing secret in what is said of it.
+"""Post a verdict to a webhook.
+
+Failures that may pass are retried within one deadline. Messages hold nothing secret.
 """
 
 from __future__ import annotations
@@ -15,20 +16,22 @@ from acceptance import __version__
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
 
-CONNECT_S, ANSWER_S = 5.0, 15.0  # of one try
-# Pauses between tries, doubled: a receiver that restarts is back within them, and all of it fits
-# into the minute that `tell` gives.
+CONNECT_S, ANSWER_S = 5.0, 15.0  # of one attempt
+# Pauses between attempts, doubled each time: long enough for a receiver to restart, and short
+# enough for the minute that notices.py allows.
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 SIGNATURE = "X-Rigproof-Signature-256"
 DELIVERY = "X-Rigproof-Run"
-GIVEN_UP_S = 1.0  # after the deadline: a try that ends with it may still say why it failed
+GIVEN_UP_S = 1.0  # past the deadline: an attempt that ends with it may still report why it failed
 _TOO_MANY = 429
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What came of one try: why it failed, None where it did not; whether another can help, and
-    how long to wait before it at least.
+    """The result of one attempt.
+
+    `failure` is None on success. `again` says whether a retry can help, after `after_s` seconds at
+    least.
     """
 
     failure: str | None
@@ -37,17 +40,17 @@ class _Answer:
 
 
 def signature(secret: bytes, body: bytes) -> str:
-    """The value of the signature's header: HMAC-SHA256 of the body, as `sha256=` and 64
-    hexadecimal digits.
+    """The value of the signature header: HMAC-SHA256 of the body.
+
+    It is `sha256=` and 64 hexadecimal digits.
     """
     return f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
 
 
 def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
-    """What goes along with a body.
+    """The HTTP headers of a post.
 
-    The run's id is the same at each try, so that a receiver can tell a second delivery from another
-    run.
+    The run's id is the same at each attempt, so that a receiver can recognize a repeated delivery.
     """
     fields = {
         "Content-Type": "application/json",
@@ -60,11 +63,11 @@ def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
 
 
 def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
-    """Post a body; returns why it did not arrive, in a few words, or None when the receiver has
-    taken it (an answer from 200 to 299).
+    """Post a body; returns why it did not arrive, in a few words, or None.
 
-    It comes back by the deadline, whatever the receiver does: names that are never resolved and
-    answers that come letter by letter know no timeout of their own.
+    An answer from 200 to 299 means that it arrived. It returns by the deadline whatever the
+    receiver does: name resolution, and an answer that trickles in, have no timeout in the library.
+    Hence the thread.
     """
     said: list[str | None] = []
     thread = threading.Thread(
@@ -106,26 +109,26 @@ def _wait(seconds: float) -> None:
 
 
 def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answer:
-    # Imported here: it takes a tenth of a second, and most runs post nothing.
+    # Imported here: the import takes a tenth of a second, and most runs post nothing.
     import requests
 
     left = max(0.1, deadline.remaining())
     try:
-        # No redirect is followed: it would hand the verdict and its signature to whatever host the
-        # answer names.
+        # Redirects are not followed: that would send the verdict and its signature to whatever host
+        # the answer names.
         with requests.post(
             hook.url,
             data=body,
             headers=headers(hook, body, run_id),
             timeout=(min(CONNECT_S, left), min(ANSWER_S, left)),
             allow_redirects=False,
-            stream=True,  # the answer's text is nobody's business
+            stream=True,  # do not read the answer's body
         ) as answer:
             return _answer_of(answer.status_code, answer.headers.get("Retry-After", ""))
     except requests.exceptions.Timeout:
         return _Answer("it did not answer in time", again=True)
     except requests.exceptions.RequestException as error:
-        # Its own words quote the whole address: only the causes below it are told.
+        # The library's own message quotes the whole address: only the causes below it are printed.
         causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return _Answer(
@@ -137,10 +140,11 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
             None,
         )
         return _Answer(f"it could not be reached{f' ({why})' if why else ''}", again=True)
+    # an address that the library cannot use, or missing certificate files
     except (
         ValueError,
         OSError,
-    ) as error:  # an address that the library cannot use, certificates that are not there
+    ) as error:
         return _Answer(
             f"nothing could be sent ({type(error).__name__}): look at the address and at "
             "REQUESTS_CA_BUNDLE"
@@ -164,9 +168,7 @@ def _answer_of(status: int, retry_after: str) -> _Answer:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What lies below an error of the library: its reasons, which are no errors
-    of the library themselves.
-    """
+    """The underlying causes of an error of the library that are not the library's own."""
     seen: set[int] = set()
     queue: list[object] = [error]
     while queue:

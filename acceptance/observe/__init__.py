@@ -1,1 +1,1 @@
-"""The machine as it shows itself."""
+"""What the machine shows about itself: its hardware, its sensors and the messages of its kernel."""

@@ -1,10 +1,9 @@
-"""PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several
-messages.
+"""PCIe Advanced Error Reporting: one event for each report of several kernel messages.
 
 Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`),
 then `PCIe Bus Error: severity=...`, then the device's status and the names of its bits (`[12]
-Replay Timer Timeout`). Where the firmware holds the reports, it prints `aer_status: ...` instead,
-the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits say which are fatal.
+Replay Timer Timeout`). If the firmware handles the reports, it prints `aer_status: ...` instead,
+the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits mark the fatal ones.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ _STATUS = re.compile(
 _LEVELS = re.compile(
     rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I
 )
-# Anything of AER that is none of the known messages, but speaks of an error.
+# Other AER messages that report an error.
 _OTHER = re.compile(
     rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status)", re.IGNORECASE
 )
-# What the kernel calls the bits of the correctable status register, in its versions 4 to 6.
+# The kernel's names for the bits of the correctable status register, in versions 4 to 6.
 _CORRECTABLE = frozenset(
     {
         *(
@@ -110,7 +109,7 @@ def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) 
 
 
 def _details(lines: Sequence[KernelLine], index: int) -> Iterator[KernelLine]:
-    """The messages below the report that begins at `index`, before the next one."""
+    """Messages after the report that begins at `index`, up to the next report."""
     for line in lines[index + 1 : index + 1 + _DETAIL_LINES]:
         if any(pattern.match(line.text) for pattern in (_HEADER, _BUS, _STATUS)):
             return
@@ -120,8 +119,8 @@ def _details(lines: Sequence[KernelLine], index: int) -> Iterator[KernelLine]:
 def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
     """Names of the error bits that belong to the report at `index`."""
     found = (_BIT.match(line.text) for line in _details(lines, index))
-    # Taken off here: a pattern that looks for it at the end of every run of blanks takes time
-    # without end.
+    # `(First)` is removed here: a pattern that tries it at the end of every run of blanks would
+    # take very long.
     return [
         match["name"].rstrip().removesuffix("(First)").rstrip()
         for match in found
@@ -132,7 +131,7 @@ def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
 def _class(
     lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]
 ) -> str:
-    """The class of a report that came through the firmware, from what stands below it."""
+    """Class of a report that came through the firmware, from the messages after it."""
     for line in _details(lines, index):
         if (levels := _LEVELS.match(line.text)) and levels["pci"].lower() == status["pci"].lower():
             return "fatal" if int(status["status"], 16) & int(levels["fatal"], 16) else "non-fatal"
@@ -140,7 +139,7 @@ def _class(
 
 
 def _told_below(lines: Sequence[KernelLine], index: int, code: str) -> bool:
-    """Whether the header at `index` has its bus error below it, before the next header."""
+    """Whether a bus error of the same class follows the header at `index`, before the next one."""
     for line in lines[index + 1 : index + 1 + _DETAIL_LINES]:
         if _HEADER.match(line.text):
             return False
@@ -150,7 +149,7 @@ def _told_below(lines: Sequence[KernelLine], index: int, code: str) -> bool:
 
 
 def read(lines: Sequence[KernelLine], index: int) -> list[KernelEvent]:
-    """The event that the message at `index` tells: at most one."""
+    """The event that the message at `index` reports, or an empty list."""
     line = lines[index]
     if line.foreign:
         return []

@@ -1,4 +1,4 @@
-"""The board, its firmware, the system on it, and how far NVIDIA's driver has got."""
+"""The board, its firmware, its operating system, and the state of NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from acceptance.machine.inventory import Board, DeviceNode
 from acceptance.observe import sysfs
 from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
-# What firmware says where its maker filled nothing in.
+# Values of firmware whose maker filled nothing in.
 _PLACEHOLDERS = frozenset(
     {
         "to be filled by o.e.m.",
@@ -29,7 +29,7 @@ _SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e0
 
 
 def read(root: Path = Path("/")) -> Board:
-    """Read the board. Raises SysfsError when the driver names its version in an unknown way."""
+    """Read the board. Raises SysfsError for an unknown form of the driver's version."""
     dmi = root / "sys/class/dmi/id"
     kernel = root / "proc/sys/kernel"
     secure = sysfs.content(root / _SECURE_BOOT)
@@ -56,7 +56,7 @@ def read(root: Path = Path("/")) -> Board:
 
 
 def nodes_by_address(root: Path = Path("/")) -> dict[str, str]:
-    """Each GPU's device node by its PCI address, as the driver numbers them."""
+    """The device node of each GPU by PCI address, as the driver numbers them."""
     found = {}
     for folder in sysfs.entries(root / "proc/driver/nvidia/gpus"):
         match = re.search(

@@ -11,14 +11,14 @@ from acceptance.observe import sysfs
 from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 _KIB = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-# Where a hybrid Intel processor lists its kinds of cores.
+# Devices under which a hybrid Intel processor lists its kinds of cores.
 _HYBRID = (("performance", "cpu_core"), ("efficiency", "cpu_atom"))
 
 
 def read(root: Path = Path("/")) -> Cpu:
     """Read the processors.
 
-    Raises SysfsError when the kernel shows no CPU at all, or something unknown.
+    Raises SysfsError when the kernel lists no CPU or shows an unknown value.
     """
     system = root / "sys/devices/system/cpu"
     info = _cpuinfo(root / "proc/cpuinfo")
@@ -96,7 +96,7 @@ def _sockets(system: Path, online: tuple[int, ...]) -> int | None:
     packages = {
         sysfs.number(system / f"cpu{cpu}" / "topology/physical_package_id") for cpu in online
     }
-    # -1 is the kernel's "not known", usual in small Arm machines.
+    # -1 means "not known" to the kernel, usual on small Arm machines.
     return len(packages) if not packages & {None, -1} else None
 
 
@@ -134,7 +134,7 @@ def _caches(system: Path, online: tuple[int, ...]) -> tuple[Cache, ...]:
 
 
 def _size(path: Path) -> int:
-    """Bytes, 0 where the kernel does not know."""
+    """Size in bytes; 0 if the kernel does not know it."""
     value = sysfs.text(path)
     if value is None:
         return 0

@@ -1,6 +1,4 @@
-"""The memory slots of the board and what is in them, as the firmware wrote them
-down (dmidecode).
-"""
+"""Memory slots of the board and their modules, from the firmware's tables (dmidecode)."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ PROGRAM = PACKAGE = "dmidecode"
 ARRAY, DEVICE = 16, 17  # SMBIOS structure types: Physical Memory Array, Memory Device
 
 _HANDLE = re.compile(r"Handle (0x[0-9A-Fa-f]+), DMI type (\d{1,3}), (\d{1,3}) bytes\.?")
-# The name ends with no blank: a long run of blanks that could be its own or not takes time without
-# end.
+# The name must not end in a blank: if a long run of blanks could belong to the name or not, the
+# match would take very long.
 _FIELD = re.compile(r"([A-Z](?:[A-Za-z0-9()/ -]*[A-Za-z0-9()/-])?)\s*:(?:\s+(.*))?")
 _BROKEN = "DMI table is broken"
 _SIZE = re.compile(r"(\d{1,15}) (bytes|[kKMGT]i?B)")
@@ -26,15 +24,15 @@ _SPEED = re.compile(r"(\d{1,9}) (?:MT/s|MHz)(?: \([\d.]+ ns\))?")
 _WIDTH = re.compile(r"(\d{1,9}) bits?")
 _BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
-# What a slot's Size says when nothing is plugged in.
+# `Size` of an empty slot.
 _EMPTY = ("No Module Installed", "Not Installed")
-# What the firmware writes, or dmidecode prints, where there is no value.
+# What firmware writes or dmidecode prints for a missing value.
 _ABSENT = re.compile(
     r"|unknown|not (?:specified|provided|available)|none|no dimm|n/?a|undefined|\[?empty\]?|--"
     r"|to be filled by o\.e\.m\.|default string|<.*>",
     re.IGNORECASE,
 )
-# Memory that sits on the board but holds firmware: no DIMM, no slot.
+# Memory on the board that holds firmware: it is no DIMM and has no slot.
 _FIRMWARE_KINDS = frozenset({"Flash", "ROM", "EEPROM", "FEPROM", "EPROM"})
 _TITLES = {"Physical Memory Array": ARRAY, "Memory Device": DEVICE}
 _PARTS = ("Size", "Locator", "Type")
@@ -42,16 +40,17 @@ _ARRAY_PARTS = ("Use", "Error Correction Type")
 
 
 class DmiUnreadable(Exception):
-    """The tables could not be read; the message is one sentence with the cure.
+    """The tables could not be read; the message is one sentence with the fix.
 
-    It never means that there are no DIMMs.
+    This error never means that there are no DIMMs.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTables:
-    """The modules in table order, the number of slots (empty ones too), and the error correction
-    in the firmware's words.
+    """Modules in table order, number of slots (with empty ones), and error correction.
+
+    `ecc` is in the firmware's words.
     """
 
     dimms: tuple[Dimm, ...]
@@ -70,16 +69,17 @@ class _Structure:
 
 
 def argv(program: str = PROGRAM) -> tuple[str, ...]:
-    """The command line that prints the memory tables; needs root."""
+    """The command line that prints the memory tables; it needs root."""
     return (program, "-t", "memory")
 
 
 def parse(text: str, returncode: int = 0) -> MemoryTables:
-    """Read the output of `dmidecode -t memory`, or a whole `dmidecode`; standard error may be
-    appended to it.
+    """Parse the output of `dmidecode -t memory` or of a whole `dmidecode`.
 
-    Raises DmiUnreadable when dmidecode could not read the tables or they name no module,
-    UnreadableOutput for a line it does not know and for a text that is cut short.
+    Standard error may be appended to it.
+
+    Raises DmiUnreadable when dmidecode could not read the tables or they list no module. Raises
+    UnreadableOutput for an unknown line and for truncated text.
     """
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
@@ -100,7 +100,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         for device, name in zip(devices, names, strict=True)
         if not _is_empty(device)
     )
-    if not dimms:  # the machine runs, so the tables are wrong
+    if not dimms:  # the machine runs, so it has memory, and the tables are wrong
         why = f"the firmware's tables show {len(devices)} slots, all empty"
         raise DmiUnreadable(f"the DIMMs could not be read because {why}: update the BIOS")
     return MemoryTables(dimms, len(devices), _ecc(arrays.values()))
@@ -119,7 +119,7 @@ def _structures(text: str) -> list[_Structure]:
         ):
             raise _cut(f"a structure '{line}' has lost its handle")
         elif current is None or current.kind not in (ARRAY, DEVICE) or not current.open:
-            continue  # preamble, a structure that is none of ours, or what follows the last one
+            continue  # preamble, a structure of another type, or text after the last structure
         elif not line:
             current.open = not current.fields
         elif current.title is None:
@@ -127,9 +127,8 @@ def _structures(text: str) -> list[_Structure]:
         elif match := _FIELD.fullmatch(line):
             last_key = match[1]
             current.fields[last_key] = (match[2] or "").strip()
-        elif (
-            last_key != "Memory Operating Mode Capability"
-        ):  # the one field of these structures that is a list
+        # the only field of these structures that is a list
+        elif last_key != "Memory Operating Mode Capability":
             raise UnreadableOutput(
                 PROGRAM, line, "a line of a memory structure is not `name: value`"
             )
@@ -160,7 +159,7 @@ def _reason(text: str, returncode: int) -> str:
 
 
 def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
-    """Refuse a text that is cut short: between two structures, or within one."""
+    """Raise UnreadableOutput for text that is truncated between two structures or within one."""
     listed_in = Counter(device.fields.get("Array Handle", "").lower() for device in devices)
     for array in arrays.values():
         for part in _ARRAY_PARTS:
@@ -169,8 +168,8 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
         promised = array.fields.get("Number Of Devices", "")
         if not re.fullmatch(r"\d{1,5}", promised):
             raise _cut(f"the memory array {array.handle} has no `Number Of Devices`")
-        # Firmware is known to promise fewer than it lists (the occupied ones, or none at all), so
-        # only too few is a fault.
+        # Some firmware promises fewer devices than it lists (only the occupied ones, or none), so
+        # only too few is an error.
         listed = listed_in[array.handle]
         if listed < int(promised):
             raise _cut(
@@ -182,7 +181,7 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
         for part in _PARTS:
             if part not in device.fields:
                 raise _cut(f"the memory device {device.handle} has no `{part}`")
-        if not _is_empty(device):  # newer versions leave out the details of an empty slot
+        if not _is_empty(device):  # newer versions omit the details of an empty slot
             fullest.setdefault(device.length, set()).update(device.fields)
     for device in devices:
         if not _is_empty(device) and (
@@ -206,7 +205,7 @@ def _is_empty(device: _Structure) -> bool:
 
 
 def _dimm(device: _Structure, slot: str) -> Dimm:
-    # Before dmidecode 3.2 the configured speed was called a clock and given in MHz; the number is
+    # Before dmidecode 3.2 the configured speed was called a clock and printed in MHz; the number is
     # the same.
     configured = (
         "Configured Memory Speed"
@@ -239,7 +238,7 @@ def _number(device: _Structure, key: str, pattern: re.Pattern[str]) -> int | Non
         return None
     if (match := pattern.fullmatch(value)) is None:
         raise UnreadableOutput(PROGRAM, f"{key}: {value}", "this is not a value of that field")
-    return int(match[1]) or None  # SMBIOS writes 0 for unknown
+    return int(match[1]) or None  # 0 means unknown in SMBIOS
 
 
 def _size(device: _Structure) -> int | None:
@@ -257,7 +256,7 @@ def _name(device: _Structure) -> str:
 
 def _ecc(arrays: Iterable[_Structure]) -> str | None:
     ram = [array for array in arrays if array.fields.get("Use") == "System Memory"]
-    # "None" is an answer here: the memory has no error correction.
+    # "None" is a value here: the memory has no error correction.
     kinds = sorted(
         {array.fields.get("Error Correction Type", "Unknown") for array in ram}
         - {"Unknown", "<OUT OF SPEC>"}
@@ -266,8 +265,10 @@ def _ecc(arrays: Iterable[_Structure]) -> str | None:
 
 
 def unique_slots(names: Sequence[str], banks: Sequence[str | None]) -> list[str]:
-    """Slot names that occur once: as they are, else behind their bank, else
-    numbered in table order.
+    """Slot names that occur only once, in the same order.
+
+    A repeated name gets its bank in front. If it is still repeated, it gets a number in table
+    order.
     """
     count = Counter(names)
     named = [
@@ -276,8 +277,8 @@ def unique_slots(names: Sequence[str], banks: Sequence[str | None]) -> list[str]
     ]
     count = Counter(named)
     taken, unique = {name for name in named if count[name] == 1}, list[str]()
-    # Each name counts on from its last number: from 1 again for every slot, thousands of one name
-    # would take hours.
+    # Each name continues from its last number: counting from 1 for every slot would take hours for
+    # thousands of slots with one name.
     numbers = {name: itertools.count(1) for name in count}
     for name in named:
         if count[name] > 1:

@@ -1,5 +1,6 @@
-"""A machine file drafted from what was found, to be corrected by hand: it captures a defect as
-readily as a virtue.
+"""Drafts a machine file from the inventory, to be corrected by hand.
+
+The draft describes the machine as it is, with its defects.
 """
 
 from __future__ import annotations
@@ -19,31 +20,29 @@ class DraftError(Exception):
     """The draft cannot be written; the message is one sentence."""
 
 
-# What the machine file's `link_width` can be; PCI Express knows x12 and x32 too.
+# Allowed values of `link_width` in a machine file; PCI Express also has x12 and x32.
 _WIDTHS = (1, 2, 4, 8, 16)
 
 
 def _text(text: str) -> str:
     """A TOML basic string.
 
-    JSON's escapes are TOML's, but for the DEL character, which TOML wants escaped too.
+    JSON's escapes are valid in TOML. TOML also requires an escape for the DEL character.
 
-    A byte that is no UTF-8 (in the name of a network link, say) becomes a question mark: no file of
-    text can hold it.
+    A byte that is not UTF-8 (in the name of a network link, for example) becomes a question mark,
+    because no text file can hold it.
     """
     known = text.encode("utf-8", errors="replace").decode("utf-8")
     return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _comment(text: str) -> str:
-    """Text as one line of a TOML comment, which may hold no control characters."""
+    """Text as one line of a TOML comment, which must not contain control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def _pairs(**values: str | int | None) -> Iterator[str]:
-    """`key = value` for everything that was found and that a machine file may
-    say: no empty text, no 0.
-    """
+    """`key = value` for every known value; an empty text or 0 is not allowed in a machine file."""
     for key, value in values.items():
         if value:
             yield f"{key} = {_text(value) if isinstance(value, str) else value}"
@@ -158,14 +157,14 @@ def _devices(inventory: Inventory) -> Iterator[str]:
 
 
 def render(inventory: Inventory) -> str:
-    """The draft's text."""
+    """The text of the draft."""
     return "\n".join(_lines(inventory)) + "\n"
 
 
 def write(inventory: Inventory, file: Path) -> None:
     """Write the draft.
 
-    Raises DraftError when the file is there already: a machine file is somebody's work.
+    Raises DraftError when the file exists, because it may hold somebody's work.
     """
     text = render(inventory)
     try:

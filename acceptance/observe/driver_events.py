@@ -1,6 +1,4 @@
-"""What NVIDIA's kernel driver says, message by message: its numbered errors, a GPU that is gone,
-one that cannot be started.
-"""
+"""Messages of NVIDIA's kernel driver: Xid and SXid errors, lost GPUs, GPUs that do not start."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from typing import Any, NamedTuple, cast
 from acceptance.observe.event import KernelEvent, Severity, clean, pci_address, table, worse
 from acceptance.observe.kernel_line import KernelLine
 
-# `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One
-# line of a ticket may hold several.
+# `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers omit `PCI:`, MIG adds ` GPU-I:05`. One line
+# of a support ticket may hold several.
 _XID = re.compile(
     r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^()]*)?\): "
     r"?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
@@ -28,15 +26,13 @@ _RECOVERY = re.compile(
 _NON_FATAL = re.compile(r"\bnon[- ]?fatal\b", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
 _SXID = re.compile(r"\bSXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)\): ?(?P<code>\d{1,6})\b(?P<rest>.*)")
-# What follows the first line of an SXid: `10002, Severity 5 Engine instance 00 ...` and `10002,
+# Lines after the first line of an SXid: `10002, Severity 5 Engine instance 00 ...` and `10002,
 # Data {0x00000001, ...}`.
 _SXID_DETAIL = re.compile(r"^, (?:Severity (?P<level>\d)|Data \{)")
 
 
 def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
-    """Severity, meaning and action of an Xid; `text` is what the driver said beside its number,
-    where it said something.
-    """
+    """Severity, meaning and action of an Xid; `text` is the driver's text after the number."""
     entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
     if entry is None:
         return (
@@ -73,9 +69,7 @@ def xids(line: KernelLine) -> list[KernelEvent]:
 
 @cache
 def _sxids() -> dict[int, Mapping[str, Any]]:
-    """What is known of each SXid: the codes that are grouped, then those with
-    an entry of their own.
-    """
+    """Table entries by SXid code: those of groups, replaced by a code's own entry if it has one."""
     found: dict[int, Mapping[str, Any]] = {}
     for group in table("sxid")["class"]:
         found |= dict.fromkeys(group["codes"], group)
@@ -83,8 +77,9 @@ def _sxids() -> dict[int, Mapping[str, Any]]:
 
 
 def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
-    """The SXid in a message, and whether the message only adds details to the one before it;
-    None where there is none.
+    """The SXid in a message, or None.
+
+    The flag says whether the message only adds details to the previous one.
     """
     match = _SXID.search(line.text)
     if match is None:
@@ -123,7 +118,7 @@ _ADDRESS = re.compile(
     r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b"
 )
 _LOST = re.compile(r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST", re.IGNORECASE)
-# Other drivers of NVIDIA's (`nvidia-gpu` for the USB-C port) fail to probe where nobody needs them.
+# NVIDIA's other drivers (`nvidia-gpu` for the USB-C port) fail to probe if nobody needs them.
 _INIT = re.compile(
     r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with "
     r"error|probe with driver nvidia failed with error"
@@ -134,13 +129,14 @@ _SERIAL = re.compile(
     r"(?P<serial>\d+)"
 )
 _NEAR_LINES = 4
-# The driver complains of a lost GPU for a while before it says so with an Xid.
+# The driver may complain about a lost GPU for a while before it logs the Xid.
 _AHEAD_LINES = 40
 
 
 class _Said(NamedTuple):
-    """A message of the driver that needs no memory: kind `driver` for what
-    software alone can cause.
+    """A driver message that means the same wherever it occurs.
+
+    Kind `driver` is for a message that software alone can cause.
     """
 
     pattern: re.Pattern[str]
@@ -211,8 +207,9 @@ def address_in(text: str) -> str | None:
 
 @dataclass(slots=True)
 class NvidiaReader:
-    """Reads a log's messages one by one; it knows the others, so that one
-    incident is not told twice.
+    """Reads the messages of a log one by one.
+
+    It knows the whole log, so that it reports each incident only once.
     """
 
     lines: Sequence[KernelLine]
@@ -225,9 +222,7 @@ class NvidiaReader:
     _boards: dict[str | None, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Look ahead: which Xids the driver itself told, when GPUs were lost,
-        and what is known of each board.
-        """
+        """Collect, for the whole log, the driver's own Xids, the losses of GPUs, and the boards."""
         named: str | None = None
         for index, line in enumerate(self.lines):
             if board := _BOARD.search(line.text):
@@ -243,13 +238,14 @@ class NvidiaReader:
                     self._xids_79.append((index, event.component))
 
     def read(self, index: int) -> list[KernelEvent]:
-        """The events of the message at `index`; none for what merely speaks of Xids (RPC
-        history, stack traces).
+        """Events of the message at `index`.
+
+        A message that merely mentions Xids (RPC history, stack traces) has none.
         """
         line = self.lines[index]
         if found := xids(line):
             self._lost.update(event.component for event in found if event.code == 79)
-            # Another program of the journal may quote what the kernel said itself.
+            # Another program in the system journal may quote the kernel's message.
             return [
                 self._of_board(event)
                 for event in found
@@ -316,16 +312,15 @@ class NvidiaReader:
         return [self._of_board(replace(event, severity="fatal"))]
 
     def _not_started(self, index: int, line: KernelLine) -> list[KernelEvent]:
-        """One event for the two or three messages with which the driver gives up one GPU."""
+        """One event for the two or three messages with which the driver gives up on a GPU."""
         component = address_in(line.text)
         near = [
             where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES
         ]
         self._initialising.append((index, component))
         echo = component in near or (near and (component is None or None in near))
-        if (
-            echo and "RmInitAdapter failed" not in line.text
-        ):  # with these words every attempt begins to fail
+        # every attempt begins to fail with these words
+        if echo and "RmInitAdapter failed" not in line.text:
             return []
         meaning = "The driver could not start the GPU."
         action = (
@@ -336,8 +331,9 @@ class NvidiaReader:
         return [self._event(line, "rm-init", "adapter", meaning, action, component)]
 
     def _address_before(self, index: int) -> str | None:
-        """The address of a message that runs over several lines: `The NVIDIA GPU ADDRESS` /
-        `installed in this system has` / ...
+        """The address in an earlier line of the same message.
+
+        Example: `The NVIDIA GPU ADDRESS` / `installed in this system has` / ...
         """
         for line in reversed(self.lines[max(0, index - _NEAR_LINES) : index]):
             if line.text.lstrip().startswith("NVRM") and (found := address_in(line.text)):
@@ -345,9 +341,7 @@ class NvidiaReader:
         return None
 
     def _of_board(self, event: KernelEvent) -> KernelEvent:
-        """The event with the GPU's UUID and its board's serial number, where
-        the driver told them.
-        """
+        """The event with the GPU's UUID and the board's serial number, if the driver logs them."""
         board = self._boards.get(event.component) if event.component else None
         return (
             replace(event, text=clean(f"{event.text}; {', '.join(board.values())}"))

@@ -1,6 +1,4 @@
-"""Event: one thing the kernel said that bears on the machine's health; and the
-tables that give it a meaning.
-"""
+"""KernelEvent: one kernel message about the machine's health; and the tables that explain it."""
 
 from __future__ import annotations
 
@@ -28,10 +26,10 @@ class KernelEvent:
     `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac,
     memory-failure, thermal, disk, oom, hung-task, kernel, lost. `code`: the Xid or SXid number,
     else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
-    `dimm:LABEL`, `mc0`, a disk; None where the text names none. `time`: seconds since boot (float)
-    where the log gives them, else the wall time as written (str), else None. `text` is the message,
+    `dimm:LABEL`, `mc0`, a disk; None if the text names none. `time`: seconds since boot (float)
+    if the log has them, else the wall time as written (str), else None. `text`: the message,
     cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
-    the machine. `count`: how many errors the message itself speaks of.
+    the machine. `count`: how many errors the message itself reports.
     """
 
     kind: str
@@ -46,14 +44,14 @@ class KernelEvent:
     count: int = 1
 
     def to_json_object(self) -> dict[str, object]:
-        """All fields but `hardware`, by name."""
+        """All fields except `hardware`, by name."""
         fields = asdict(self)
         del fields["hardware"]
         return fields
 
 
 def clean(text: str) -> str:
-    """A message as it may stand in a report: one line, control characters escaped, cut."""
+    """A message in the form for reports: one line, control characters escaped, cut."""
     cut = " ".join(text.split())[:_TEXT_LIMIT]
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
@@ -62,8 +60,10 @@ def clean(text: str) -> str:
 
 
 def pci_address(text: str) -> str | None:
-    """`0000:01:00.0` for every way in which drivers write it: no function, no domain, a domain
-    of eight digits, `0001:00`.
+    """A PCI address as `0000:01:00.0`, or None.
+
+    Drivers write addresses without function, without domain, with a domain of eight digits, or as
+    `0001:00`.
     """
     match = _PCI.match(text)
     if match is None:
@@ -79,6 +79,6 @@ def worse(first: Severity, second: Severity) -> Severity:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """One of the tables of fixtures/events. Raises FixtureMissing."""
+    """One of the tables in fixtures/events. Raises FixtureMissing."""
     with resources.locate(f"events/{name}.toml").open("rb") as file:
         return tomllib.load(file)

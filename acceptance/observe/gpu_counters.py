@@ -1,4 +1,4 @@
-"""GpuCounters: what a GPU counts of its own errors, and the states of its memory's repair."""
+"""GpuCounters: a GPU's counters of its own errors, and the state of its memory repair."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ _FIELDS = {
     "pcie_replays": "PCIE_REPLAY_COUNTER",
 }
 _FLAGS = frozenset({"remap_pending", "remap_failed", "retired_pending"})
-# The function to ask where the field is not offered.
+# A function to call if NVML does not offer the field.
 _Function = Callable[[Any, Any], int | None]
 
 
 def counter_fields(nvml: Any, links: Sequence[int]) -> list[Field]:
-    """The fields that hold the counters, those of these links included."""
+    """Fields with the GPU's counters, including those of these links."""
     own = [one for name in _FIELDS.values() for one in field(nvml, name)]
     return own + nvlink.counter_fields_of(nvml, links)
 
 
 def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
-    """The counters of one GPU, in one call where its driver has them as fields; `links` are its
-    active NVLinks.
+    """The counters of one GPU, in one call if its driver has them as fields.
 
-    Raises the binding's NVMLError when it is lost.
+    `links` are its active NVLinks. Raises the binding's NVMLError when the GPU is lost.
     """
     return counters_from(
         nvml, handle, links, available_fields(nvml, handle, counter_fields(nvml, links))
@@ -52,9 +51,7 @@ def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
 def counters_from(
     nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]
 ) -> GpuCounters:
-    """The counters from fields that were read already; what is not among them
-    is asked for by itself.
-    """
+    """The counters from fields that were already read; each missing one is read on its own."""
     found: dict[str, Any] = {}
     for name, field_name in _FIELDS.items():
         numbers = [values[one] for one in field(nvml, field_name) if one in values]

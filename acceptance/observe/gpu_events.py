@@ -1,5 +1,6 @@
-"""The Xid events that NVML tells of, for those who listen: what happens while nobody does is in
-the kernel log alone.
+"""Xid events from NVML.
+
+NVML reports only to a registered listener; an Xid without one is only in the kernel log.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from typing import Any
 
 from acceptance.observe.nvml_call import LOST, TIMEOUT, ask
 
-# How many events are taken at once: a storm must not keep its reader from everything else.
+# The most events taken in one call: a storm must not keep the caller from its other work.
 AT_ONCE = 100
 _WAIT_MS = 1
 _XID = 8  # nvml.h, nvmlEventTypeXidCriticalError
 
 
 class XidListener:
-    """Listens to GPUs, named by their PCI addresses.
+    """Listens for the Xid events of GPUs, which are named by PCI address.
 
-    `deaf` says by address why it hears nothing of a GPU; the others are heard.
+    `deaf` says, by address, why a GPU's events cannot be received.
     """
 
     def __init__(self, nvml: Any) -> None:
@@ -31,8 +32,9 @@ class XidListener:
         self._heard: list[str] = []
 
     def listen(self, handles: Mapping[str, Any]) -> None:
-        """Listen to these GPUs and no others: a set of events that holds a lost
-        one tells of no other.
+        """Listen to these GPUs and no others.
+
+        An event set with a lost GPU in it reports no events of the others.
         """
         self.close()
         self._addresses |= {_key(handle): address for address, handle in handles.items()}
@@ -40,7 +42,7 @@ class XidListener:
             try:
                 self._register(address, handle)
             except self._nvml.NVMLError as refusal:
-                if refusal.value not in LOST:  # that it is lost, its readings say
+                if refusal.value not in LOST:  # a loss is reported by the readings
                     self.deaf[address] = str(refusal)
 
     def _register(self, address: str, handle: Any) -> None:
@@ -53,8 +55,9 @@ class XidListener:
         self._heard.append(address)
 
     def poll(self) -> list[tuple[int, str | None]]:
-        """What was told since the last time, at most AT_ONCE events: each Xid's number, and the
-        address of its GPU where it is known.
+        """Events since the last call, at most AT_ONCE.
+
+        Each event is the Xid's number and the address of its GPU, or None if that is unknown.
         """
         heard: list[tuple[int, str | None]] = []
         while self._set is not None and len(heard) < AT_ONCE:
@@ -63,13 +66,13 @@ class XidListener:
             except self._nvml.NVMLError as refusal:
                 if refusal.value not in LOST and refusal.value != TIMEOUT:
                     self._give_up(refusal)
-                break  # nothing more; which GPU is lost, its readings say
+                break  # no more events; a loss is reported by the readings
             if event.eventType & _XID:
                 heard.append((int(event.eventData), self._addresses.get(_key(event.device))))
         return heard
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._set is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlEventSetFree(self._set)
@@ -81,5 +84,5 @@ class XidListener:
 
 
 def _key(handle: Any) -> object:
-    """What two handles of one GPU have in common: the pointer itself."""
+    """The pointer itself, which two handles of one GPU have in common."""
     return ctypes.cast(handle, ctypes.c_void_p).value

@@ -1,7 +1,6 @@
-"""One fast look at a GPU, five times a second: what changes while it works.
+"""One sample of a GPU, five times a second: the readings that change under load.
 
-A reading that NVML does not offer is absent, and so is one that it refuses at this moment: nothing
-stands in for it.
+A reading that NVML does not offer, or refuses at this moment, is absent: no value replaces it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from acceptance.machine import inventory
 from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_call
 from acceptance.observe.nvml_call import LOST, Field, ask
 
-# Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h), each a reading of its own: 0 or 1.
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h); each is a reading of 0 or 1.
 REASONS = {
     clock_reasons.IDLE: 0x1,
     clock_reasons.CLOCKS_SET: 0x2,
@@ -28,9 +27,9 @@ REASONS = {
     clock_reasons.POWER_BRAKE: 0x80,
     clock_reasons.DISPLAY_CLOCKS: 0x100,
 }
-# How long each reason has held since the driver was loaded, in nanoseconds: numbers of fields
-# (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*), with an older field of the same meaning. Not by their
-# names: bindings of 2025 have other numbers for three of them than the drivers.
+# Time for which each reason was active since the driver was loaded, in nanoseconds: field numbers
+# (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*), with an older field of the same meaning. Numbers, not
+# names: bindings of 2025 disagree with the drivers about three of them.
 TIMES: dict[str, tuple[Field, ...]] = {
     "power_cap_s": ((74, 0),),
     "sync_boost_s": ((76, 0),),
@@ -38,7 +37,7 @@ TIMES: dict[str, tuple[Field, ...]] = {
     "hw_thermal_s": ((270, 0),),
     "power_brake_s": ((271, 0),),
 }
-# Unit of every reading. Raw fields carry their unit in the name as well; a flag is 0 or 1.
+# Unit of every reading. Raw fields have it in their name too; a flag is 0 or 1.
 UNITS = {
     "temperature_c": "degC",
     "temperature_margin_c": "degC",
@@ -64,10 +63,10 @@ _SENSOR = 0  # nvmlTemperatureSensors_t: the GPU's own
 
 @dataclass(slots=True)
 class Sampler:
-    """What one GPU offers, found once; `read` gives what it shows now.
+    """Samples one GPU. `find` determines what the GPU offers; `read` takes a sample.
 
-    `links` are the NVLinks that were active then, `limit_c` the absolute limit that a margin is
-    counted from where NVML gives none.
+    `links` are the NVLinks that were active at `find`. `limit_c` is the absolute temperature limit
+    from which a margin is computed if NVML reports no margin.
     """
 
     nvml: Any
@@ -78,9 +77,9 @@ class Sampler:
 
     @classmethod
     def find(cls, nvml: Any, handle: Any) -> Sampler:
-        """Look once for what the GPU offers.
+        """Determine once what the GPU offers.
 
-        Raises the binding's NVMLError when it does not answer.
+        Raises the binding's NVMLError when the GPU does not answer.
         """
         limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.GPU_MAX)
         if limit_c is None:
@@ -89,10 +88,10 @@ class Sampler:
         return cls(nvml, handle, active, limit_c)
 
     def read(self, *, counters: bool = False) -> dict[str, float]:
-        """Every reading at this moment, by its name in UNITS; with `counters` those too that change
-        seldom.
+        """All readings at this moment, by their names in UNITS.
 
-        Raises the binding's NVMLError when the GPU is lost, and when every reading was refused.
+        `counters` adds the readings that change seldom. Raises the binding's NVMLError when the GPU
+        is lost or refuses every reading.
         """
         self._refusal = None
         found = {name: value for name, value in self._readings(counters) if math.isfinite(value)}
@@ -152,7 +151,7 @@ class Sampler:
             yield clock_reasons.UNKNOWN, float(bits & ~sum(REASONS.values()) != 0)
 
     def _settings(self) -> Iterator[tuple[str, float]]:
-        """What is set at the GPU, by a person or a program; modes are 0 or 1, as they hold now."""
+        """Settings of the GPU, made by a person or a program; a mode is 0 or 1, as it is now."""
         for name, divisor, function, *arguments in _SET:
             value = self._told(function, *arguments)
             if value is not None:
@@ -186,14 +185,13 @@ class Sampler:
             return None
 
     def _keep(self, refusal: Any) -> None:
-        """Remember why a reading is absent; a lost GPU is no matter of one reading."""
+        """Keep the reason for an absent reading; raise it if the GPU is lost."""
         if refusal.value in LOST:
             raise refusal
         self._refusal = refusal
 
 
-# Readings that are one number each: the divisor that makes its unit, the function and its
-# arguments.
+# Readings of one number each: name, divisor that gives the unit, function and its arguments.
 _PLAIN: tuple[tuple[Any, ...], ...] = (
     ("power_w", 1000.0, "nvmlDeviceGetPowerUsage"),
     ("energy_j", 1000.0, "nvmlDeviceGetTotalEnergyConsumption"),
@@ -203,7 +201,7 @@ _PLAIN: tuple[tuple[Any, ...], ...] = (
     ("link_gen", 1.0, "nvmlDeviceGetCurrPcieLinkGeneration"),
     ("link_width", 1.0, "nvmlDeviceGetCurrPcieLinkWidth"),
 )
-# The same of what is set, once a second: the limit of `nvidia-smi -pl`, the clock of `nvidia-smi
+# The same for settings, once a second: the limit of `nvidia-smi -pl`, the clock of `nvidia-smi
 # -ac`.
 _SET: tuple[tuple[Any, ...], ...] = (
     ("power_limit_w", 1000.0, "nvmlDeviceGetPowerManagementLimit"),

@@ -1,4 +1,4 @@
-"""GpuTraits: what a GPU is and how it is set up, as NVML tells it."""
+"""GpuTraits: what a GPU is and how it is set up, according to NVML."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from acceptance.observe.nvml_call import ask_or_none, field, fields, none_if_ref
 SM, MEMORY = 1, 2
 SHUTDOWN, SLOWDOWN, MEMORY_MAX, GPU_MAX = 0, 1, 2, 3
 _SCOPE_NODE = 0
-# Words of 64 bits: room for the most CPUs (8192) and NUMA nodes (1024) that a Linux kernel is built
-# for.
+# Words of 64 bits: enough for the most CPUs (8192) and NUMA nodes (1024) of any Linux kernel.
 _CPU_WORDS, _NODE_WORDS = 128, 16
 _COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 _FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
@@ -73,7 +72,7 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
 
 
 def users(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> Users:
-    """Who uses one GPU now. Raises the binding's NVMLError when it is lost."""
+    """The processes on one GPU now. Raises the binding's NVMLError when it is lost."""
     return Users(
         _processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         _processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
@@ -99,7 +98,7 @@ def _flag(value: int | None) -> bool | None:
 
 
 def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
-    """The numbers of the bits that are set in words of 64."""
+    """Numbers of the bits that are set, in words of 64 bits."""
     return tuple(
         64 * place + bit
         for place, word in enumerate(words or ())
@@ -109,9 +108,9 @@ def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
 
 
 def _node(nvml: Any, handle: Any) -> int | None:
-    """The NUMA node of the GPU's slot; None where NVML names several.
+    """The NUMA node of the GPU's slot; None if NVML names several.
 
-    (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)
+    (`nvmlDeviceGetNumaNodeId` is about GPU memory that is a node itself.)
     """
     nodes = _bits(
         ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE)
@@ -120,9 +119,7 @@ def _node(nvml: Any, handle: Any) -> int | None:
 
 
 def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
-    """State and status of the GPU in its NVLink fabric, from the newer call or
-    the one that it replaced.
-    """
+    """State and status of the GPU in its NVLink fabric, from the newer call or the older one."""
     for function, record in _FABRIC:
         if (kind := getattr(nvml, record, None)) is not None:
             found = kind()
@@ -132,10 +129,10 @@ def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
 
 
 def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...] | None:
-    # By version: the binding's function without one raises what is no NVMLError where the driver is
-    # older than it.
+    # With the version: the binding's function without one raises another error than NVMLError if
+    # the driver is older than the binding.
     found = ask_or_none(nvml, f"{function}_v3", handle)
-    if found is None:  # a driver from before 510
+    if found is None:  # a driver older than 510
         found = ask_or_none(nvml, f"{function}_v2", handle)
     if found is None:
         return None
@@ -145,8 +142,9 @@ def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuPr
 
 
 def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
-    """The kernel's short name of a process, else what NVML knows; None when it has ended, or is
-    not to be seen from here.
+    """The kernel's short name of a process, or else NVML's name.
+
+    None if the process has ended or is not visible here.
     """
     if name := sysfs.text(proc / str(pid) / "comm"):
         return name

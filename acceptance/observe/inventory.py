@@ -1,4 +1,4 @@
-"""The machine, observed."""
+"""Observes the whole machine: everything that an inventory holds."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ def observe(
     run: Callable[..., ProgramResult] = command.run,
     dmidecode: str | None = None,
 ) -> Inventory:
-    """Look at the machine; about a second, and up to a minute where the driver has to bring many
-    GPUs up first.
+    """Observe the machine. Takes about a second, or up to a minute if the driver initialises GPUs.
 
     DIMMs and the board's serial number need root and are absent without it; `memory.dimms_unread`
-    says so. `run` and `dmidecode` (its path) are for tests. Raises SysfsError when the kernel shows
-    no CPU, no memory size, or something unknown.
+    gives the reason. `run` and `dmidecode` (its path) are for tests. Raises SysfsError when the
+    kernel shows no CPU, no size of the memory, or an unknown value.
     """
     deadline = deadline or Deadline.after(OBSERVE_S)
-    # NVML first: asking it may create the device nodes that the board then lists.
+    # NVML first: it may create the device nodes that the board then lists.
     answer = nvml.probe(run, deadline=deadline)
     links, functions = network.read(root), pci.read(root)
     placed = [function.address for function in functions if function.is_display]

@@ -1,5 +1,6 @@
-"""The messages of a kernel log, freed of their stamps: dmesg, raw kmsg, journal, syslog, console
-captures and pasted pieces of them.
+"""The messages of a kernel log, without their stamps.
+
+Reads dmesg, raw kmsg, the system journal, syslog, console captures and pasted parts of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from acceptance.core import plain_text
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The records of a text that is nothing but JSON objects; none where it is anything else."""
+    """The records of a text of JSON objects; an empty list for any other text."""
     if not text.lstrip().startswith("{"):
         return []
     try:
@@ -35,7 +36,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def _message(record: dict[str, Any]) -> str | None:
-    """A record's message; the journal writes one that is no plain text as a list of its bytes."""
+    """A record's message; the journal writes one that is not plain text as a list of bytes."""
     message = record.get("MESSAGE", record.get("msg"))
     if isinstance(message, list) and all(
         isinstance(each, int) and 0 <= each < 256 for each in message
@@ -45,15 +46,14 @@ def _message(record: dict[str, Any]) -> str | None:
 
 
 def _word(value: object) -> str:
-    """A text or a whole number as text; empty for anything else, which may be nested too deep to
-    be written out.
-    """
+    """A text or a whole number as text; empty for anything else, which may be nested too deep."""
     return str(value) if isinstance(value, str | int) else ""
 
 
 def _stamp(record: dict[str, Any]) -> str | None:
-    """What stands before the message in the plain forms: dmesg's seconds, or the journal's time,
-    host and program; None without them.
+    """The stamp that a plain text log would have before the message.
+
+    It is dmesg's seconds, or the journal's time, host and program; None if the record has neither.
     """
     time = record.get("time")
     if isinstance(time, float | int) and 0 <= time < 1e12:
@@ -67,7 +67,7 @@ def _stamp(record: dict[str, Any]) -> str | None:
 
 
 def json_as_text(text: str) -> str:
-    """The same log in lines; a text that is no such JSON comes back as it is."""
+    """The same log as lines; a text that is no such JSON is returned unchanged."""
     lines = [(_stamp(record), _message(record)) for record in _objects(text)]
     if not lines or any(stamp is None or message is None for stamp, message in lines):
         return text
@@ -78,16 +78,16 @@ def json_as_text(text: str) -> str:
 
 _JOINED_LIMIT = 1000
 _TIMES_LIMIT = 1000
-# Together: every line of a text may say that it came a thousand times.
+# For the whole text: each of its lines may claim a thousand repeats.
 _COPIES_LIMIT = 100_000
-# The kernel's own messages end before 1024 characters (LOG_LINE_MAX), continued ones are joined up
-# to _JOINED_LIMIT above. What is longer is read in pieces, so that the time for a text grows as the
-# text does, whatever is in its lines.
+# The kernel's own messages end before 1024 characters (LOG_LINE_MAX), and continued ones are joined
+# up to _JOINED_LIMIT. A longer line is read in pieces, so that the time grows only as the text
+# does, whatever is in its lines.
 LONGEST = 4096
-# Stamps of one line; a console's before a journal's before dmesg's are six or so.
+# Stamps in one line; console, journal and dmesg together have about six.
 _STAMPS_LIMIT = 32
-# Terminals break lines at their width, within words; narrower lines were broken between words, by a
-# mail.
+# Terminals break lines at their width, within words. Narrower lines were broken by a mail program,
+# between words.
 _TERMINAL_WIDTH = 72
 
 _KMSG = re.compile(
@@ -100,12 +100,12 @@ _FACILITY = re.compile(
 )
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
-# `dmesg -T` and the journal name days and months in the language of the terminal.
+# `dmesg -T` and the journal write days and months in the language of the terminal.
 _WEEKDAY = re.compile(r"^\[ *(?P<time>\w{1,5}\.? +\w{1,6}\.? +\d+ [\d:]{8}(?:\.\d+)? \d{4})\] ?")
 _DELTA = re.compile(r"^\[ *(?:[A-Z][a-z]{2} ?\d+ \d\d:\d\d|[+<] *\d+\.\d+>?)\] ?")
 _CLOCK = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
 _BRACKET = re.compile(rf"^\[(?P<time>{_CLOCK}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\] ?")
-# `dmesg --time-format iso` alone writes a comma before the fraction, and no host name after it.
+# Only `dmesg --time-format iso` has a comma before the fraction and no host name after the time.
 _DMESG_ISO = re.compile(rf"^(?P<time>{_CLOCK},\d{{6}}[+-]\d\d:\d\d) ")
 _JOURNAL = re.compile(
     r"^(?P<time>\w{1,6}\.? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
@@ -118,10 +118,10 @@ _RFC5424 = re.compile(
 _REPEATED = re.compile(
     r"^message repeated (?P<times>\d{1,6}) times: \[ ?(?P<message>.*?)\]?$", re.DOTALL
 )
-# Pasted pieces: list points, quotes and code marks before a line.
+# Pasted text: list marks, quotes and code marks before a line.
 _MARKDOWN = re.compile(r"^\s*(?:(?:>|[*+-](?= +[\[\w`<]))\s*)*`*(?=\S)")
-# What `grep` (file and line), `pdsh` (host) and a console (its prompt) put before a line that has a
-# stamp.
+# Prefixes of a stamped line: `grep` adds file and line number, `pdsh` the host, a console its
+# prompt.
 _PREFIX = re.compile(
     r"^(?:[\w.-]+ login: |\S{1,200}?[:-] ?)"
     r"(?=\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ "
@@ -129,8 +129,7 @@ _PREFIX = re.compile(
 )
 _HOST_KERNEL = re.compile(r"^(?:[\w.-]+ )?kernel(?:\[\d+\])?: ?")
 _DICTIONARY = re.compile(r"^ [A-Z_]+=")
-# How a message begins that stands alone although it has no stamp: it does not continue the line
-# before it.
+# Beginnings of messages: such a line does not continue the previous one, even without a stamp.
 _STARTS = re.compile(
     r"^(?:NVRM|nvidia|nouveau|nvme|pci|EDAC|mce|MCE|AER|DPC|INFO|BUG|WARNING|Out "
     r"of|Memory|CPU[\d:]|EXT4|XFS|BTRFS|Buffer|blk_|ata\d"
@@ -146,13 +145,12 @@ _STARTS = re.compile(
 class KernelLine:
     """One message.
 
-    `time` is seconds since boot as a float where the log gives them, else the wall time as it was
-    written, else None.
+    `time` is seconds since boot (float) if the log has them, else the wall time as written, else
+    None.
 
-    `stamped` says that a stamp which only kernel logs bear was found; `foreign` that another
-    program wrote the line (its name in a journal or syslog is not `kernel`); `times` how often a
-    syslog that writes a message once says that it came. `cut` says that it was too long to be read
-    as a whole.
+    `stamped`: the line had a stamp that only kernel logs have. `foreign`: another program wrote the
+    line (its name in a journal or syslog is not `kernel`). `times`: the number of repeats that
+    syslog reports for a message it wrote once. `cut`: the line was too long to be read as a whole.
     """
 
     text: str
@@ -164,9 +162,7 @@ class KernelLine:
 
 
 def pieces(line: KernelLine) -> tuple[KernelLine, ...]:
-    """A message as it is read: one that is longer than any of the kernel's in pieces, of which
-    `cut` marks the first.
-    """
+    """Split a message that is longer than any kernel message; `cut` marks the first piece."""
     text = line.text
     if len(text) <= LONGEST:
         return (line,)
@@ -175,9 +171,7 @@ def pieces(line: KernelLine) -> tuple[KernelLine, ...]:
 
 
 def unescape(text: str) -> str:
-    r"""The text of a /dev/kmsg record: the kernel writes control characters and
-    bytes of UTF-8 as `\xNN`.
-    """
+    r"""The text of a /dev/kmsg record: control characters and UTF-8 bytes are written as `\xNN`."""
     if "\\x" not in text:
         return text
     data = _KMSG_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
@@ -188,8 +182,9 @@ def unescape(text: str) -> str:
 
 
 def strip_stamps(raw: str) -> KernelLine:
-    """Take every stamp off one line; they come alone or several in a row (a journal's before
-    dmesg's, a console's before both).
+    """Remove every stamp from one line.
+
+    A line may have several in a row: a journal's before dmesg's, a console's before both.
     """
     text, seconds, wall, times = _MARKDOWN.sub("", raw), None, None, 1
     if text != raw:
@@ -223,8 +218,9 @@ _STAMPLESS: Final = (None, False, False)
 
 
 def _width(lines: Sequence[str]) -> int | None:
-    """The width at which a terminal broke these lines: that of the longest, when several have
-    it; None where nothing says so.
+    """The width at which a terminal broke these lines, or None.
+
+    It is the length of the longest lines, if there are several of them.
     """
     widest = max(map(len, lines), default=0)
     return (
@@ -235,10 +231,11 @@ def _width(lines: Sequence[str]) -> int | None:
 
 
 def kernel_lines(text: str) -> tuple[KernelLine, ...]:
-    """Every message of a log, in its order, as often as it came.
+    """All messages of a log, in order, each as often as it was logged.
 
-    A line without any stamp continues the one before it (terminals and mails wrap), unless it
-    begins as kernel messages do. The `KEY=value` lines that follow a raw kmsg record are dropped.
+    A line without a stamp continues the previous one (terminals and mail programs wrap lines),
+    unless it begins like a kernel message. The `KEY=value` lines after a raw kmsg record are
+    dropped.
     """
     found: list[KernelLine] = []
     raw_lines = plain_text.lines(json_as_text(text))
@@ -272,7 +269,7 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
             found.extend(read)
             more = min(line.times - 1, (_COPIES_LIMIT - copies) // len(read))
             copies += more * len(read)
-            # When they came, the syslog does not say.
+            # Syslog does not say when the repeats occurred.
             found.extend(replace(one, time=None) for one in read * more)
         before = len(raw)
     return tuple(found)

@@ -13,7 +13,7 @@ from acceptance.observe.driver_events import NvidiaReader
 from acceptance.observe.event import RANK, KernelEvent, clean, table
 from acceptance.observe.kernel_line import LONGEST, KernelLine
 
-CUT = "cut"  # code of the event that a line was too long to be read as a whole
+CUT = "cut"  # event code: a line was too long to be read as a whole
 _FRACTION = re.compile(r"(?<=\d)[.,]\d+")
 
 
@@ -23,12 +23,9 @@ def _messages() -> tuple[tuple[re.Pattern[str], dict[str, Any]], ...]:
 
 
 def _one_line(line: KernelLine) -> KernelEvent | None:
-    """The event of a message that tells everything in one line
-    (fixtures/events/kernel.toml), or None.
-    """
-    if line.foreign and not line.text.startswith(
-        "Missed "
-    ):  # journald's own word about what it lost
+    """The event of a message of one line (fixtures/events/kernel.toml), or None."""
+    # `Missed ` is journald's report of lost messages
+    if line.foreign and not line.text.startswith("Missed "):
         return None
     text = line.text.strip()
     for pattern, entry in _messages():
@@ -50,7 +47,7 @@ def _one_line(line: KernelLine) -> KernelEvent | None:
 
 
 def _cut(line: KernelLine) -> KernelEvent:
-    """What is said of a line that no kernel writes: what stood where it was cut was not read."""
+    """The event for a line longer than any kernel message: text at the cuts was not recognised."""
     meaning = (
         f"A line has more than {LONGEST} characters, and no message of the kernel is so "
         "long: it "
@@ -71,9 +68,7 @@ def _cut(line: KernelLine) -> KernelEvent:
 
 
 def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
-    """The events, but of the several that the kernel tells of one lost page of
-    memory the worst alone.
-    """
+    """The events, with only the most severe one for each lost page of memory."""
     pages: dict[int | str | None, KernelEvent] = {}
     for event in events:
         if event.kind == "memory-failure":
@@ -86,10 +81,9 @@ def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
 
 
 def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
-    """The events of messages that were read already, in the log's order.
+    """Events in kernel messages, in the order of the log.
 
-    A report that spreads over several messages is joined only within one call: give a batch, not
-    single messages.
+    A report of several messages is joined only within one call: pass a batch, not single messages.
     """
     nvidia = NvidiaReader(lines)
     hardware = memory_events.HardwareErrorReader(lines)
@@ -108,11 +102,10 @@ def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
 
 
 def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:
-    """Components whose link corrected errors too often, one sentence each (limit and basis: `storm`
-    in fixtures/events/kernel.toml).
+    """Components whose link corrected too many errors, one sentence each.
 
-    Wall times as text are compared as they are written, to the second: two events of one second are
-    at most one second apart.
+    Limit and basis: `storm` in fixtures/events/kernel.toml. Wall times are compared as text, to the
+    second: two events in the same second are at most one second apart.
     """
     limit, within = table("kernel")["storm"]["count"], table("kernel")["storm"]["seconds"]
     times: dict[str, list[float | str]] = defaultdict(list)

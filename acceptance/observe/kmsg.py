@@ -1,6 +1,6 @@
-"""/dev/kmsg: the kernel's messages as they come.
+"""/dev/kmsg: the kernel's messages, read as they arrive.
 
-Read only; one record a read(2) (Documentation/ABI/testing/dev-kmsg).
+Read only; each read(2) returns one record (Documentation/ABI/testing/dev-kmsg).
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import Literal, Self
 
 from acceptance.observe.kernel_line import KernelLine, pieces, unescape
 
-# The kernel refuses (EINVAL) a buffer smaller than the record; PRINTK_MESSAGE_MAX is 2048 and
-# escaping may quadruple it.
+# The kernel refuses (EINVAL) a buffer that is smaller than the record. PRINTK_MESSAGE_MAX is 2048,
+# and escaping may quadruple it.
 _BUFFER = 16384
-# A kernel that talks faster than we read must not keep the caller here; the rest comes with the
-# next call.
+# A kernel that logs faster than we read must not block the caller; the next call reads the rest.
 _BATCH = 10_000
 _RECORD = re.compile(
     r"^(?P<priority>\d{1,5}),(?P<sequence>\d{1,19}),(?P<usec>\d{1,18}),[^;]*;(?P<text>.*)$"
@@ -28,13 +27,14 @@ _RECORD = re.compile(
 
 
 class KernelLogUnreadable(Exception):
-    """/dev/kmsg cannot be read; the message is one sentence with the cure."""
+    """/dev/kmsg cannot be read; the message is one sentence with the fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class KmsgRecord:
-    """One message: its sequence number, seconds since boot, syslog level (0 emergency to 7
-    debug), and text (unescaped).
+    """One message: sequence number, seconds since boot, syslog level, and unescaped text.
+
+    The level is 0 (emergency) to 7 (debug).
     """
 
     sequence: int
@@ -46,9 +46,9 @@ class KmsgRecord:
 def parse_records(text: str) -> tuple[KmsgRecord, ...]:
     """The records of raw kmsg text.
 
-    The ` KEY=value` lines that follow a record describe its device and are left out.
+    The ` KEY=value` lines after a record describe its device and are left out.
 
-    Raises ValueError, quoting the line, for what is neither.
+    Raises ValueError, with the line, for any other line.
     """
     found = []
     for line in text.split("\n"):
@@ -69,7 +69,7 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
 
 
 def as_lines(records: Iterable[KmsgRecord]) -> tuple[KernelLine, ...]:
-    """The records as `kernel_log.events_of` takes them."""
+    """The records in the form that `kernel_log.events_of` takes."""
     return tuple(
         part
         for record in records
@@ -80,9 +80,9 @@ def as_lines(records: Iterable[KmsgRecord]) -> tuple[KernelLine, ...]:
 
 
 def gap(sequences: Sequence[int], after: int | None) -> bool:
-    """Whether records are missing before or between these: the kernel numbers them without a gap.
+    """Whether records are missing before or between these; the kernel numbers them without gaps.
 
-    `after` is the last one seen.
+    `after` is the number of the last record that was read, or None.
     """
     expected = after
     for sequence in sequences:
@@ -95,10 +95,10 @@ def gap(sequences: Sequence[int], after: int | None) -> bool:
 class Kmsg:
     """The kernel's log, read without waiting. A context manager.
 
-    `since` is "boot" (all that the kernel still holds) or "now" (what comes from here on). `lost`
-    turns True and stays True when records were overwritten before they were read, those before the
-    oldest that is left included: then silence proves nothing. Raises KernelLogUnreadable when it
-    cannot be opened or read.
+    `since` is "boot" (everything that the kernel still holds) or "now" (only new messages). `lost`
+    turns True and stays True when records were overwritten before they were read, including those
+    older than the oldest one left; then the absence of a message proves nothing. Raises
+    KernelLogUnreadable when the log cannot be opened or read.
     """
 
     def __init__(self, root: Path = Path("/"), *, since: Literal["boot", "now"] = "boot") -> None:
@@ -115,9 +115,9 @@ class Kmsg:
             os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def read_new(self) -> list[KmsgRecord]:
-        """Every record that came since the last call, oldest first.
+        """All records since the last call, oldest first.
 
-        Does not wait, and takes at most 10,000.
+        Does not wait, and returns at most 10,000 records.
         """
         data = self._rest
         for _ in range(_BATCH):
@@ -126,9 +126,8 @@ class Kmsg:
             except OSError as error:
                 if error.errno == errno.EAGAIN:
                     break
-                if (
-                    error.errno != errno.EPIPE
-                ):  # EPIPE: overwritten; the next read gives the oldest that is left
+                # EPIPE: overwritten; the next read returns the oldest record left
+                if error.errno != errno.EPIPE:
                     raise self._unreadable(error) from error
                 self.lost = True
                 continue

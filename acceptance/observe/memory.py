@@ -1,4 +1,4 @@
-"""The memory: how much there is, and what is in which slot."""
+"""The memory: its size, and the module in each slot."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def read(
     run: Callable[..., ProgramResult] = command.run,
     program: str | None = None,
 ) -> Memory:
-    """Read the memory; DIMMs need root and dmidecode, and are left unread with a reason otherwise.
+    """Read the memory; without root or dmidecode the DIMMs are absent, with the reason.
 
-    `program` names dmidecode where it is known; without it, it is looked for. Raises SysfsError
-    without /proc/meminfo.
+    `program` is dmidecode's path; without it, PATH is searched. Raises SysfsError without
+    /proc/meminfo.
     """
     total, available = _meminfo(root / "proc/meminfo")
     try:
@@ -51,7 +51,7 @@ def _tables(
 
 
 def _meminfo(path: Path) -> tuple[int, int | None]:
-    """Bytes in all, and bytes available (kernels before 3.14 do not say)."""
+    """Total bytes and available bytes (None for kernels before 3.14, which do not report it)."""
     text = sysfs.text(path) or ""
     kib = {
         name: int(amount) for name, amount in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)

@@ -12,14 +12,14 @@ from acceptance.observe.event import KernelEvent, Severity, clean
 from acceptance.observe.kernel_line import KernelLine
 
 _HW = "[Hardware Error]"
-# arch/x86/kernel/cpu/mce/core.c prints the bank's status; its bits are the architecture's (Intel
-# SDM 3B 17.3.2.2, AMD APM 2 9.3.2).
+# arch/x86/kernel/cpu/mce/core.c prints the bank's status register, whose bits are architectural
+# (Intel SDM 3B 17.3.2.2, AMD APM 2 9.3.2).
 _BANK = re.compile(
     r"CPU:? ?(?P<cpu>\d+):? Machine Check(?: Exception| Event)?: (?:0x)?(?P<mcg>[0-9a-f]{1,16}) "
     r"Bank (?P<bank>\d+): (?:0x)?(?P<status>[0-9a-f]{6,16})\b"
 )
 _UNCORRECTED, _CONTEXT_CORRUPT = 1 << 61, 1 << 57
-# Of the global status: the CPU was interrupted by a machine check exception.
+# Bit of the global status: a machine check exception interrupted the CPU.
 _IN_PROGRESS = 1 << 2
 # drivers/edac/mce_amd.c
 _AMD = re.compile(
@@ -45,7 +45,7 @@ _APEI_SEVERITY = re.compile(r"event severity: (?P<severity>\w+)")
 _APEI_TYPE = re.compile(r"section_type: (?P<type>.+)$")
 _APEI_DEVICE = re.compile(r"device_id: (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 # `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count and `label
-# "LABEL"`, amd64_edac puts its name before MC0.
+# "LABEL"`, amd64_edac prints its name before MC0.
 _EDAC = re.compile(
     r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) "
     r"|(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)"
@@ -93,8 +93,9 @@ def _status(status: int) -> tuple[Severity, str]:
 
 
 def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
-    """The module that the message at `index` names; a message that another one broke in two
-    names it in its second half, below.
+    """The module that the message at `index` names, or None.
+
+    If another message broke it in two, its second half is in one of the next lines.
     """
     texts = [rest]
     if "(" not in rest:
@@ -109,7 +110,7 @@ def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
 
 
 def edac(lines: Sequence[KernelLine], index: int) -> KernelEvent | None:
-    """A memory error that EDAC counted, with the module's label where the message gives it."""
+    """A memory error that EDAC counted, with the module's label if the message has it; or None."""
     line = lines[index]
     match = None if line.foreign else _EDAC.match(line.text)
     if match is None:
@@ -135,7 +136,7 @@ def edac(lines: Sequence[KernelLine], index: int) -> KernelEvent | None:
 class HardwareErrorReader:
     """Reads the `[Hardware Error]` records of a log one by one.
 
-    A record has many lines; `_until` is the first line after it.
+    A record has many lines; `_until` is the index of the first line after it.
     """
 
     lines: Sequence[KernelLine]
@@ -143,7 +144,7 @@ class HardwareErrorReader:
     _until: int = 0
 
     def read(self, index: int) -> list[KernelEvent]:
-        """The event that begins at `index`: at most one."""
+        """The event that begins at `index`, or an empty list."""
         line = self.lines[index]
         if line.foreign:
             return []
@@ -205,10 +206,10 @@ class HardwareErrorReader:
     def unexplained(
         self, events: Sequence[tuple[int, KernelEvent]]
     ) -> list[tuple[int, KernelEvent]]:
-        """The notices `Machine check events logged` beside which nothing says what was logged.
+        """Notices `Machine check events logged` without an event near them that explains them.
 
-        `events` are in the order of their lines. Such a notice alone is an error: a machine check
-        happened, and the text does not say that it was corrected.
+        `events` are in the order of their lines. Such a notice is an error: a machine check
+        happened, and the log does not say that it was corrected.
         """
         explaining = [(where, event) for where, event in events if event.kind in _EXPLAINS]
         found = []
@@ -220,15 +221,17 @@ class HardwareErrorReader:
         return found
 
     def _counted_below(self, index: int) -> bool:
-        """Whether EDAC, which prints the machine check that it takes apart,
-        says below which module it was.
+        """Whether a later EDAC line names the module.
+
+        EDAC prints the machine check before it decodes it.
         """
         below = (_EDAC.match(line.text) for line in self.lines[index + 1 : index + 1 + _EDAC_LINES])
         return any(match and match["kind"] for match in below)
 
     def _told_below(self, index: int) -> bool:
-        """Whether this is the line above an AMD record's grade (`MC4 Error (node 0): ...`),
-        which tells the event.
+        """Whether this is the line before an AMD record's severity, which becomes the event.
+
+        Example: `MC4 Error (node 0): ...`
         """
         below = (line.text for line in self.lines[index + 1 : index + 5])
         return "Error (node" in self.lines[index].text and any(

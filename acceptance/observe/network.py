@@ -1,6 +1,4 @@
-"""The network links: Ethernet and wireless interfaces with hardware behind
-them, and InfiniBand ports.
-"""
+"""Network links: hardware Ethernet and wireless interfaces, and InfiniBand ports."""
 
 from __future__ import annotations
 
@@ -17,21 +15,22 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
 _VIRTUAL_DRIVERS = frozenset(
     {"virtio_net", "hv_netvsc", "netvsc", "vmxnet3", "xen_netfront", "vif", "xen-netfront"}
 )
-_NO_SPEED = frozenset({-1, 0, 0xFFFF, 0xFFFFFFFF})  # the ways in which kernels write "not known"
+_NO_SPEED = frozenset({-1, 0, 0xFFFF, 0xFFFFFFFF})  # values that kernels use for "not known"
 _INFINIBAND_TYPE = 32  # ARPHRD_INFINIBAND, linux/if_arp.h
 
 
 def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
-    """Every link with a device behind it, by name; loopback, bridges, bonds and
-    tunnels are left out.
+    """Every link of a hardware device, by name.
+
+    Loopback, bridges, bonds and tunnels are left out.
     """
     interfaces = sysfs.entries(root / "sys/class/net")
     ports = [
         port
         for device in sysfs.entries(root / "sys/class/infiniband")
         for port in sysfs.entries(device / "ports")
-        if sysfs.text(port / "link_layer")
-        == "InfiniBand"  # an Ethernet port is listed as an interface already
+        # an Ethernet port is already listed as an interface
+        if sysfs.text(port / "link_layer") == "InfiniBand"
     ]
     return (
         *(_interface(entry) for entry in interfaces if (entry / "device").exists()),
@@ -58,9 +57,9 @@ def _interface(entry: Path) -> NetworkLink:
 
 
 def _connected(link: NetworkLink, device: Path) -> NetworkLink:
-    """The link with how its device is connected.
+    """The link with the connection of its device.
 
-    Only one on the PCI bus itself has a PCIe link: above the others is a controller's.
+    Only a device on the PCI bus itself has a PCIe link: for any other it would be a controller's.
     """
     bus = sysfs.target(device / "subsystem")
     own = bus == "pci"

@@ -1,4 +1,4 @@
-"""NvLink: the links between a GPU and its neighbours or switches."""
+"""NvLink: the links between a GPU and other GPUs or switches."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from acceptance.observe.nvml_call import (
     text,
 )
 
-_MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
+_MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; newer bindings have a larger number
 # nvml.h, NVML_NVLINK_VERSION_*.
 _VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
-# nvml.h, nvmlIntNvLinkDeviceType_t. Of an IBM processor as the other end nothing more is told.
+# nvml.h, nvmlIntNvLinkDeviceType_t. NVML says nothing more about an IBM processor at the other end.
 _KINDS = {0: "gpu", 1: "unknown", 2: "switch", 255: "unknown"}
-# Each counter's fields, of which the first that the driver offers counts: by link as scope, then a
-# field for each link (before Hopper).
+# Fields of each counter; the first one that the driver offers is used: one field with the link as
+# scope, or a field for each link (before Hopper).
 _REPLAYS = ("NVLINK_ERROR_DL_REPLAY", "NVLINK_REPLAY_ERROR_COUNT_L{}")
 _RECOVERIES = (
     "NVLINK_ERROR_DL_RECOVERY",
@@ -44,7 +44,7 @@ class NvLinkErrors:
 
 
 def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
-    """The links that a GPU has, active or not. Raises the binding's NVMLError when it is lost."""
+    """All links of a GPU, active or not. Raises the binding's NVMLError when it is lost."""
     states = {}
     for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _MAX_LINKS)):
         state = ask_or_none(nvml, "nvmlDeviceGetNvLinkState", handle, link)
@@ -66,14 +66,14 @@ def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
 
 
 def counter_fields_of(nvml: Any, links: Iterable[int]) -> list[Field]:
-    """The fields that the error counters of these links are in."""
+    """The fields that hold the error counters of these links."""
     return [name for link in links for group in _counters(nvml, link) for name in group]
 
 
 def sum_errors(nvml: Any, links: Iterable[int], values: dict[Field, float]) -> NvLinkErrors:
-    """The counters of these links added up.
+    """The sums of these links' counters.
 
-    None where one of them does not tell, or there is none.
+    A sum is None if a link does not report the counter or there is no link.
     """
     each = [_errors(values, _counters(nvml, link)) for link in links]
     return NvLinkErrors(
@@ -90,7 +90,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def _candidates(nvml: Any, names: Iterable[str], link: int) -> tuple[Field, ...]:
-    """Fields of a link; one that is there for each link has no scope."""
+    """Fields of a link; a field that exists once for each link has no scope."""
     found: list[Field] = []
     for name in names:
         found += field(nvml, name.format(link), scope=0 if "{}" in name else link)
@@ -126,8 +126,9 @@ def _active(
 
 
 def _nowhere(remote: Any) -> bool:
-    """Whether the address of the other end is none: empty, or all ones, as of a switch that a
-    virtual machine does not see.
+    """Whether the other end has no address.
+
+    It is empty, or all ones for a switch that a virtual machine does not see.
     """
     bus_id = text(remote.busId)
     return not bus_id or bus_id.lower().startswith("ffffffff")

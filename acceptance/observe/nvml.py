@@ -1,8 +1,8 @@
-"""NVIDIA's management library: the GPUs that the driver knows. The only place that imports it.
+"""NVIDIA's management library: the GPUs that the driver knows. No other module imports it.
 
-Run as a program (`python -m acceptance.observe.nvml`) it prints one JSON document, NvmlAnswer.
-`probe` runs it so, as a child with a deadline, because the library of a sick driver may hang or
-crash, and would take the harness with it.
+As a program (`python -m acceptance.observe.nvml`) it prints one JSON document, NvmlAnswer. `probe`
+runs that program as a child process with a deadline, because the library of a faulty driver may
+hang or crash, and would take the harness with it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 
-# Without persistence mode the driver brings every GPU up first, one after the other: some seconds
-# each.
+# Without persistence mode the driver first initialises every GPU, one after the other, which takes
+# some seconds each.
 PROBE_S = 60.0
 HANGS = "the driver hangs"
 LIBRARY_MISSING = "the NVIDIA driver library libnvidia-ml.so.1 is not installed"
 
 _Asked = tuple[tuple[str, str, Callable[[Any], Any]], ...]
-# What tells a GPU from others: the field, the function, and what to make of its answer. A GPU that
-# refuses one of these is sick.
+# Identity of a GPU: field, function, and conversion of its result. A GPU that refuses one of these
+# is faulty.
 _IDENTITY: _Asked = (
     ("pci_address", "nvmlDeviceGetPciInfo", address),
     ("uuid", "nvmlDeviceGetUUID", text),
@@ -45,11 +45,11 @@ _OPTIONAL: _Asked = (
 
 
 def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline) -> NvmlAnswer:
-    """Ask the library in a child of its own.
+    """Query the library in a child process.
 
-    A child that hangs, dies or prints something else is an answer with `error` set.
+    If the child hangs, dies or prints something else, `error` is set in the answer.
     """
-    package_root = Path(__file__).resolve().parents[2]  # a checkout is found too
+    package_root = Path(__file__).resolve().parents[2]  # so that a checkout can be imported too
     try:
         done = run(
             (sys.executable, "-m", "acceptance.observe.nvml"),
@@ -70,13 +70,14 @@ def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline
 
 
 def failed_answer(error: str, code: int | None = None) -> NvmlAnswer:
-    """An answer that holds nothing but why."""
+    """An answer with only an error."""
     return NvmlAnswer(None, None, (), error, code)
 
 
 def read(nvml: Any) -> NvmlAnswer:
-    """Ask the library through its binding, given as an argument because a module has no type
-    worth the name.
+    """Query the library through its binding `nvml`.
+
+    The binding is an argument of type Any, because a module has no useful type.
     """
     try:
         nvml.nvmlInit()
@@ -94,7 +95,7 @@ def read(nvml: Any) -> NvmlAnswer:
 
 
 def _devices(nvml: Any) -> tuple[list[Any], tuple[NvmlDevice, ...]]:
-    """Every GPU with its handle, None for one that gives none."""
+    """Every GPU and its handle, None for a GPU without one."""
     handles, devices = [], []
     for index in range(nvml.nvmlDeviceGetCount()):
         handle, device = _device(nvml, index)
@@ -104,8 +105,9 @@ def _devices(nvml: Any) -> tuple[list[Any], tuple[NvmlDevice, ...]]:
 
 
 def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
-    """The devices; those that share a UUID or an address with another are of no use: nobody
-    could say which of them was tested.
+    """The devices, with an error for each that shares its UUID or address with another.
+
+    Nobody could say which of them was tested.
     """
     shared: dict[int, str] = {}
     for name in ("uuid", "pci_address"):
@@ -151,7 +153,7 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
 
 
 def binding() -> Any:
-    """NVIDIA's binding itself, for programs that ask more than `read` does."""
+    """NVIDIA's binding itself, for programs that need more than `read`."""
     import pynvml
 
     return pynvml

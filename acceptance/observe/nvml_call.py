@@ -1,7 +1,7 @@
-"""How NVML is asked: which of its answers mean "not offered", and what a field value holds.
+"""Calls to NVML: which errors mean "not offered", and how the value of a field is read.
 
-What NVML does not offer here is None, or absent. Every other error of the binding may be a fault of
-the GPU: `ask` raises it, `ask_or_none` only where it says that the GPU is lost.
+A value that NVML does not offer on this machine is None or absent. Every other error of the binding
+may be a fault of the GPU: `ask` raises it, `ask_or_none` raises it only if the GPU is lost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NO_DATA = 21
 ARGUMENT_VERSION_MISMATCH = 25
 DEPRECATED = 26
 GPU_NOT_FOUND = 28
-# The answers that mean "this GPU does not offer that", not that it is sick. A driver that does not
-# know a field, a threshold or a version of a record refuses it as an argument.
+# Errors that mean "this GPU does not offer that", not that it is faulty. A driver that does not
+# know a field, a threshold or a version of a record refuses it as an invalid argument.
 NOT_OFFERED = frozenset(
     {
         NOT_SUPPORTED,
@@ -39,22 +39,21 @@ NOT_OFFERED = frozenset(
         DEPRECATED,
     }
 )
-# The answers after which a GPU is of no use until it was reset or put back.
+# Errors after which a GPU is unusable until it is reset or reseated.
 LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND})
 
 _BUS_ID = re.compile(r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})\.([0-7])")
 
 _Told = TypeVar("_Told")
-Field = tuple[int, int]  # a field's number, and its scope (the link, say), 0 where it has none
-# nvml.h, nvmlValueType_t: where in the record the value stands.
+Field = tuple[int, int]  # number of a field, and its scope (for example the link), 0 without one
+# nvml.h, nvmlValueType_t: the member of the record that holds the value.
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
 
 def ask(nvml: Any, function: str, *arguments: Any) -> Any:
-    """What a function of the binding answers, None where NVML does not offer it, or the binding is
-    older than the function.
+    """Call a function of the binding; None if NVML does not offer it or the binding is older.
 
-    Raises the binding's NVMLError for every other refusal.
+    Raises the binding's NVMLError for every other error.
     """
     call = getattr(nvml, function, None)
     if call is None:
@@ -68,7 +67,7 @@ def ask(nvml: Any, function: str, *arguments: Any) -> Any:
 
 
 def none_if_refused(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
-    """What is asked for; None where NVML refuses it, for whatever reason.
+    """Call `asking`; None if NVML refuses, for any reason.
 
     Raises the binding's NVMLError when the GPU is lost.
     """
@@ -81,7 +80,7 @@ def none_if_refused(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
 
 
 def ask_or_none(nvml: Any, function: str, *arguments: Any) -> Any:
-    """What a function of the binding answers, None where NVML refuses it.
+    """Call a function of the binding; None if NVML refuses.
 
     Raises the binding's NVMLError when the GPU is lost.
     """
@@ -89,7 +88,7 @@ def ask_or_none(nvml: Any, function: str, *arguments: Any) -> Any:
 
 
 def available_fields(nvml: Any, handle: Any, wanted: Iterable[Field]) -> dict[Field, float]:
-    """The values of fields; one that NVML refuses is absent.
+    """Values of fields; a field that NVML refuses is absent.
 
     Raises the binding's NVMLError when the GPU is lost.
     """
@@ -97,7 +96,7 @@ def available_fields(nvml: Any, handle: Any, wanted: Iterable[Field]) -> dict[Fi
 
 
 def field(nvml: Any, *names: str, scope: int = 0) -> tuple[Field, ...]:
-    """The fields of these names that the binding knows."""
+    """The fields with these names that the binding has."""
     numbers = (getattr(nvml, f"NVML_FI_DEV_{name}", None) for name in names)
     return tuple((number, scope) for number in numbers if number is not None)
 
@@ -105,10 +104,10 @@ def field(nvml: Any, *names: str, scope: int = 0) -> tuple[Field, ...]:
 def fields(
     nvml: Any, handle: Any, wanted: Iterable[Field], *, raising: frozenset[int] | None = None
 ) -> dict[Field, float]:
-    """The values of fields, asked for in one call; a field that NVML does not offer is absent.
+    """Values of fields, read in one call; a field that NVML does not offer is absent.
 
-    Raises the binding's NVMLError when the call, or one of the fields, is refused for another
-    reason; with `raising`, a field that is refused for none of these is absent too.
+    Raises the binding's NVMLError when the call or a field is refused for another reason. With
+    `raising`, only these errors of a field are raised; a field with any other error is absent.
     """
     asked = list(dict.fromkeys(wanted))
     answers = ask(nvml, "nvmlDeviceGetFieldValues", handle, asked) if asked else None
@@ -128,9 +127,9 @@ def fields(
 
 
 def value(answer: Any) -> float:
-    """What a field's record holds.
+    """The value in a field's record.
 
-    Raises ValueError for a type of value that nvml.h of today does not have.
+    Raises ValueError for a value type that the current nvml.h does not have.
     """
     if not 0 <= answer.valueType < len(_MEMBERS):
         raise ValueError(
@@ -142,17 +141,17 @@ def value(answer: Any) -> float:
 
 
 def first(values: dict[Field, float], candidates: Iterable[Field]) -> float | None:
-    """The value of the first of these fields that was given."""
+    """The value of the first of these fields that has one."""
     return next((values[candidate] for candidate in candidates if candidate in values), None)
 
 
 def text(answer: str | bytes) -> str:
-    """A text of the binding, which gives bytes for some."""
+    """A text of the binding, which returns some as bytes."""
     return answer.decode("utf-8", errors="replace") if isinstance(answer, bytes) else answer
 
 
 def sysfs_address(bus_id: str) -> str:
-    """A PCI address as sysfs spells it ("0000:01:00.0") from NVML's ("00000000:01:00.0").
+    """A PCI address in sysfs form ("0000:01:00.0") from NVML's form ("00000000:01:00.0").
 
     Raises ValueError for anything else.
     """
@@ -163,8 +162,8 @@ def sysfs_address(bus_id: str) -> str:
 
 
 def address(pci_info: Any) -> str:
-    """The PCI address in one of NVML's records, as sysfs spells it.
+    """The PCI address in one of NVML's records, in sysfs form.
 
-    Raises ValueError for what is none.
+    Raises ValueError for an invalid address.
     """
     return sysfs_address(text(pci_info.busId))

@@ -1,4 +1,4 @@
-"""NvmlPair: how two GPUs reach each other, as NVML tells it."""
+"""NvmlPair: the path between two GPUs, according to NVML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _READ, _WRITE, _NVLINK = 0, 1, 2
 def read(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tuple[NvmlPair, ...]:
     """Every ordered pair of the GPUs that answer, in order of their indices.
 
-    A GPU that is lost meanwhile leaves its pairs' values None.
+    If a GPU is lost during the calls, the values of its pairs are None.
     """
     known = [index for index, answering in enumerate(answers) if answering]
     return tuple(_pairs(nvml, handles, known))

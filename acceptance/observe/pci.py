@@ -1,6 +1,6 @@
-"""NVIDIA's functions on the PCI bus, and the links they hang on.
+"""NVIDIA's functions on the PCI bus, and their links.
 
-No driver is needed to see them.
+They are visible without a driver.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ _NONE = 0xFF
 
 
 def read_slots(root: Path) -> dict[str, str]:
-    """Names of slots by address: of the card in it, or of the port above, as the firmware has it;
-    without its function where it is so told.
+    """Names of slots by address: of the card in the slot, or of the port above it.
 
-    The firmware's tables (/sys/firmware/dmi, root only) go before what the kernel calls slots,
-    which is often a bare number.
+    The kernel's addresses have no function. The firmware's tables (/sys/firmware/dmi, root only)
+    take precedence over the kernel's slot names, which are often bare numbers.
     """
     slots = root / "sys/bus/pci/slots"
     named = {
@@ -41,8 +40,9 @@ def read_slots(root: Path) -> dict[str, str]:
 
 
 def parse_slots(raw: bytes) -> tuple[str, str] | None:
-    """Address and name of one slot from its structure; None where it has
-    neither, or is cut short.
+    """Address and name of one slot from its SMBIOS structure, or None.
+
+    None if the structure is truncated or lacks the name or the address.
     """
     if len(raw) < _LEAST or raw[0] != 9 or not _LEAST <= raw[1] <= len(raw):
         return None
@@ -61,9 +61,7 @@ def parse_slots(raw: bytes) -> tuple[str, str] | None:
 
 
 def slot_of(address: str, port: str, named: dict[str, str]) -> str | None:
-    """The name of the slot of a card at this address, below this port; None
-    where nobody knows it.
-    """
+    """The name of the slot of a card, by the card's address or the port above it; or None."""
     device, bus = address.rpartition(".")[0], address.rpartition(":")[0]
     return next(
         (named[key] for key in (f"{device}.0", address, port, device, bus) if key in named), None
@@ -74,8 +72,8 @@ NVIDIA = 0x10DE
 # Class codes of the PCI Code and ID Assignment Specification: VGA controller, 3D controller.
 _DISPLAY = ("0300", "0302")
 _SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?")
-# Widths that PCI Express knows; a card that does not answer reads as 63, a link whose width is not
-# known as 0 or 255.
+# Widths in PCI Express. A card that does not answer reads as 63, a link of unknown width as 0 or
+# 255.
 _WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})
 _NO_WIDTH = frozenset({0, 63, 255})
 
@@ -83,7 +81,7 @@ _NO_WIDTH = frozenset({0, 63, 255})
 def read(root: Path = Path("/")) -> tuple[PciFunction, ...]:
     """Every NVIDIA function, in address order.
 
-    Raises SysfsError for a file that holds something unknown.
+    Raises SysfsError for a file with an unknown value.
     """
     slots = read_slots(root)
     found = [
@@ -95,7 +93,7 @@ def read(root: Path = Path("/")) -> tuple[PciFunction, ...]:
 
 
 def order(address: str) -> tuple[int, ...]:
-    """A key that sorts addresses as the bus does, domains of more than four digits too."""
+    """A key that sorts addresses in bus order, including domains of more than four digits."""
     return tuple(int(part, 16) for part in re.split(r"[:.]", address))
 
 
@@ -132,17 +130,17 @@ def _needed(path: Path) -> int:
 
 
 def _answers(config: bytes | None, revision: int | None) -> bool | None:
-    # `config` is read from the card now; the other files are what the kernel saw when it found the
-    # card.
+    # `config` is read from the card now; the other files hold what the kernel read when it found
+    # the card.
     if revision == 0xFF or (config is not None and set(config) == {0xFF}):
         return False
     return None if config is None else True
 
 
 def speed(path: Path) -> float | None:
-    """A link's speed in GT/s of one lane; None where it is not told.
+    """Speed of a link in GT/s per lane; None if unknown.
 
-    Raises SysfsError for what is no speed.
+    Raises SysfsError for a value that is no speed.
     """
     value = sysfs.text(path)
     if value is None or value.startswith("Unknown"):
@@ -154,7 +152,7 @@ def speed(path: Path) -> float | None:
 
 
 def width(path: Path) -> int | None:
-    """A link's lanes; None where they are not told. Raises SysfsError for what is no width."""
+    """Lanes of a link; None if unknown. Raises SysfsError for a value that is no width."""
     value = sysfs.text(path)
     if value is None or value == "Unknown":
         return None

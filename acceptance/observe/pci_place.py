@@ -1,6 +1,4 @@
-"""PciPlace: where a function hangs in the PCI tree, as sysfs shows it; and how
-two of them reach each other.
-"""
+"""PciPlace: the place of a function in the PCI tree, from sysfs."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}")
 
 
 def read(root: Path, addresses: Iterable[str]) -> dict[str, PciPlace]:
-    """The places of these functions, by address; one that sysfs does not show, or not below a host
-    bridge, is absent.
+    """The places of these functions, by address.
 
-    Raises SysfsError for a file that holds something unknown.
+    A function that sysfs does not show below a host bridge is absent. Raises SysfsError for a file
+    with an unknown value.
     """
     found = {}
     for address in addresses:

@@ -1,5 +1,4 @@
-"""Where each GPU is lost: PCI bus, driver, device nodes or NVML; what each layer showed, and the
-cure."""
+"""The layer at which a GPU is missing: PCI bus, driver, device nodes or NVML; and the fix."""
 
 from __future__ import annotations
 
@@ -17,12 +16,11 @@ AbsenceKind = Literal["dead", "set-up"]
 
 
 def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
-    """ "dead" where what was seen speaks against the card, "set-up" where it does not, None for a
-    GPU that is there as it should be.
+    """ "dead" for a faulty card, "set-up" for a wrong set-up, None for a GPU that is usable.
 
     A dead card reads as all ones on the bus; or NVML says that it is lost, or refuses its identity;
-    or the driver works for others and not for it, though its device node can be opened; or the
-    driver answers nobody any more.
+    or the driver works for other GPUs and not for this one, though its device node can be opened;
+    or the driver no longer answers at all.
     """
     if gpu.answers is False:
         return "dead"
@@ -49,8 +47,9 @@ def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
 
 
 def _passed_over(inventory: Inventory) -> bool:
-    """Whether a GPU that NVML knows by no address is one that it could not start: it gives
-    others, or refuses one without saying which.
+    """Whether NVML could not start a GPU that it lists under no address.
+
+    That is so if NVML gives access to others, or refuses one without its address.
     """
     nameless = [device for device in inventory.nvml.devices if device.pci_address is None]
     if any(device.error_code in (None, nvml_call.NO_PERMISSION) for device in nameless):
@@ -59,8 +58,9 @@ def _passed_over(inventory: Inventory) -> bool:
 
 
 def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
-    """Whether the driver holds a GPU that it does not give to this user, while it gives others:
-    a job that got a part of the machine.
+    """Whether the driver gives this user other GPUs but not this one, which it drives.
+
+    That is usual for a job that got a part of the machine.
     """
     bound = any(
         function.address == gpu.pci_address and function.driver == "nvidia"
@@ -71,9 +71,7 @@ def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
 
 
 def paravirtualised(inventory: Inventory) -> bool:
-    """Whether NVML knows GPUs of which the PCI bus shows nothing: WSL, or another layer that
-    shares them out.
-    """
+    """Whether NVML lists GPUs and the PCI bus none: WSL, or another layer that shares GPUs."""
     return not inventory.pci and bool(inventory.nvml.devices)
 
 
@@ -83,8 +81,9 @@ def works_for_others(inventory: Inventory) -> bool:
 
 
 def reachable(inventory: Inventory, gpu: Gpu) -> bool:
-    """Whether this user may open the GPU's device node; where the driver does not number its
-    GPUs, all that there must be.
+    """Whether this user may open the GPU's device node.
+
+    If the driver does not number its GPUs, every GPU must have a node that can be opened.
     """
     openable = {node.path: node.openable for node in inventory.board.device_nodes}
     numbered = inventory.board.gpu_nodes
@@ -147,9 +146,7 @@ PARAVIRTUALISED = (
 
 @dataclass(frozen=True, slots=True)
 class PresenceLayer:
-    """One place that was looked at, what was found there, and the cure; None
-    where nothing needs doing.
-    """
+    """One layer: its name, what was observed there, and the fix; None if nothing needs doing."""
 
     what: str
     found: str
@@ -157,9 +154,7 @@ class PresenceLayer:
 
 
 def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
-    """The PCI bus, the kernel driver, the device nodes, NVML: in the order in which one makes
-    the next possible.
-    """
+    """PCI bus, kernel driver, device nodes, NVML; each layer needs the previous one."""
     due = gpus(inventory)
     return (
         _bus(inventory, due),
@@ -259,7 +254,7 @@ def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     closed = [node.path for node in board.device_nodes if not node.openable]
     if closed:
         return PresenceLayer(what, f"this user may not open {', '.join(closed)}", NODES_CLOSED)
-    # /dev/nvidia-uvm comes with the first CUDA program after a boot, so its absence is no fault.
+    # /dev/nvidia-uvm appears with the first CUDA program after a boot, so its absence is no fault.
     return PresenceLayer(what, found, None)
 
 

@@ -1,6 +1,4 @@
-"""Whether each GPU is set up to be tested: what stands in the way, told apart from a fault of
-the card, and its cure.
-"""
+"""Whether each GPU is set up for the test: obstacles that are no fault of the card, with fixes."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ from acceptance.machine.inventory import (
     Users,
 )
 
-# NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on
+# NVIDIA, "CUDA Compatibility": programs built with any CUDA 12 run on drivers from 525.60.13 on
 # (minor version compatibility).
 OLDEST_DRIVER = (525, 60, 13)
-# The first branch of the driver that knows Blackwell (compute capability 10.0 and above) for Linux:
+# The first driver branch for Linux that supports Blackwell (compute capability 10.0 and above):
 # 570.
 OLDEST_FOR_BLACKWELL = (570,)
 BLACKWELL = 10
@@ -29,7 +27,7 @@ BLACKWELL = 10
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing that keeps a GPU from being tested, and what to do about it."""
+    """One obstacle to testing a GPU, and its fix."""
 
     gpu: str
     what: str
@@ -40,10 +38,10 @@ class Obstacle:
 
 
 def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...]:
-    """Everything that keeps the GPUs that are due from being tested; empty when all are ready.
+    """All obstacles to testing the GPUs that are due; empty if all are ready.
 
-    A GPU that NVML does not know, or that stopped answering it, is no matter of set-up: `presence`
-    tells of it.
+    A GPU that NVML does not know, or that stopped answering, is no matter of set-up: `presence`
+    reports it.
     """
     return tuple(
         obstacle
@@ -57,7 +55,7 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
 
 
 def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
-    """What the reader of the report should know of a GPU that is ready all the same."""
+    """Remarks for the reader of the report about GPUs that are ready."""
     found = []
     for gpu, traits in known_gpus(inventory.nvml, due):
         if traits.display_active:
@@ -89,7 +87,7 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
 
 
 def known_gpus(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
-    """Each of these GPUs that NVML knows and told the traits of."""
+    """Each of these GPUs whose traits NVML reported, with the traits."""
     devices: dict[str | None, NvmlDevice] = {
         device.pci_address: device for device in answer.devices
     }
@@ -157,8 +155,9 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
 
 
 def compute_processes_of(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
-    """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is
-    there as long as the display is.
+    """The compute processes of a GPU, except those that draw on an active display.
+
+    A compositor both computes and draws ("C+G"), and exists as long as the display does.
     """
     drawing = (
         {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
@@ -179,13 +178,11 @@ def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
 
 
 def _target(gpu: Gpu) -> str:
-    """How nvidia-smi is told which GPU is meant."""
+    """The GPU in a form that nvidia-smi's -i accepts."""
     return gpu.uuid or gpu.pci_address
 
 
 def process_name(process: GpuProcess) -> str:
-    """A process as people are told of it: its name, number, and what it holds
-    of the GPU's memory.
-    """
+    """A process in a message: its name, its process id, and its share of the GPU's memory."""
     held = f", {process.memory_bytes / GIB:.1f} GiB" if process.memory_bytes is not None else ""
     return f"{process.name or 'a process'} (process {process.pid}{held})"

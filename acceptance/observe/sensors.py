@@ -1,6 +1,6 @@
 """The host's sensors: found once, then sampled.
 
-A sensor that the machine does not offer is absent from every sample; nothing stands in for it.
+A sensor that the machine does not offer is absent from every sample; no value replaces it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Unit of every reading. Raw fields carry their unit in the name as well.
+# Unit of every reading. Raw fields have it in their name too.
 UNITS = {
     "cpu_temperature_c": "degC",
     "cpu_mhz_min": "MHz",
@@ -23,15 +23,15 @@ UNITS = {
     "load_1m": "ratio",
     "memory_available_gib": "GiB",
 }
-# Kernel drivers whose hwmon devices sit in the processor: Intel, AMD, AMD by the zenpower module,
-# Arm.
+# Kernel drivers of hwmon devices in the processor: Intel, AMD, AMD with the zenpower module, Arm.
 CPU_HWMON = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _CPU_ZONES = frozenset({"x86_pkg_temp", "cpu-thermal", "cpu_thermal"})
 
 
 def _text(path: Path) -> str | None:
-    """A small file's content, or None where it cannot be read at this moment (a CPU taken
-    offline, a sensor in error).
+    """The content of a small file, or None if it cannot be read now.
+
+    A CPU that was taken offline or a sensor in error cannot be read.
     """
     with contextlib.suppress(OSError):
         return path.read_text(encoding="ascii", errors="replace").strip()
@@ -39,7 +39,7 @@ def _text(path: Path) -> str | None:
 
 
 def _value(text: str | None) -> float | None:
-    """The number that a text is; None for what is no finite number."""
+    """The text as a number; None unless it is a finite number."""
     try:
         value = float(text or "")
     except ValueError:
@@ -52,8 +52,9 @@ def _number(path: Path) -> float | None:
 
 
 def temperature_files(root: Path) -> tuple[Path, ...]:
-    """The files that hold the processor's temperatures in millidegrees Celsius: hwmon first,
-    thermal zones where there is none.
+    """The files of the processor's temperatures, in millidegrees Celsius.
+
+    They are hwmon files, or those of thermal zones if there are none.
     """
     inputs = [
         path
@@ -68,10 +69,10 @@ def temperature_files(root: Path) -> tuple[Path, ...]:
 
 
 def throttle_files(root: Path) -> tuple[Path, ...]:
-    """Intel's counters of thermal throttling: each core's, and each package's once.
+    """Intel's counters of thermal throttling: one for each core and one for each package.
 
-    Siblings show the same counter, so only one thread of each (package, core) and one of each
-    package is read.
+    Sibling threads show the same counter, so only one thread of each (package, core) and one of
+    each package is read.
     """
     found: dict[tuple[str, ...], Path] = {}
     for cpu in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*")):
@@ -85,7 +86,7 @@ def throttle_files(root: Path) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sensors:
-    """The sensors of one machine, found once; `read` gives what they show now."""
+    """The sensors of one machine. `find` determines them once; `read` takes a sample."""
 
     root: Path
     temperatures: tuple[Path, ...]
@@ -94,25 +95,25 @@ class Sensors:
 
     @classmethod
     def find(cls, root: Path = Path("/")) -> Sensors:
-        """Look once for what this machine offers."""
+        """Determine once which sensors this machine has."""
         frequencies = sorted(
             (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
         )
         return cls(root, temperature_files(root), throttle_files(root), tuple(frequencies))
 
     def offered(self) -> frozenset[str]:
-        """The readings that this machine gives."""
+        """Names of the readings that this machine has."""
         return frozenset(self.read())
 
     def read(self) -> dict[str, float]:
-        """Every reading at this moment, by its name in UNITS."""
+        """All readings at this moment, by their names in UNITS."""
         return dict(self._readings())
 
     def _readings(self) -> Iterator[tuple[str, float]]:
         temperatures = [
             value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None
         ]
-        # Without one of its sensors the hottest may be the one that is missing.
+        # If a sensor is missing, it may be the hottest one.
         if temperatures and len(temperatures) == len(self.temperatures):
             yield "cpu_temperature_c", max(temperatures)
         throttles = [value for path in self.throttles if (value := _number(path)) is not None]
@@ -125,7 +126,7 @@ class Sensors:
             yield "cpu_mhz_min", min(clocks)
             yield "cpu_mhz_mean", sum(clocks) / len(clocks)
             yield "cpu_mhz_max", max(clocks)
-        # proc(5): steal is the eighth figure after the name.
+        # proc(5): steal is the eighth number after the name.
         steal = _value(self._word("proc/stat", "cpu", 8))
         if steal is not None:
             yield "cpu_steal_s", steal / os.sysconf("SC_CLK_TCK")
@@ -137,7 +138,7 @@ class Sensors:
             yield "memory_available_gib", available / 1048576.0
 
     def _word(self, path: str, name: str, number: int) -> str | None:
-        """A word of the line that begins with this name."""
+        """The word with this number in the line that begins with `name`, or None."""
         for line in (_text(self.root / path) or "").splitlines():
             words = line.split()
             if words[:1] == [name] and len(words) > number:
@@ -147,11 +148,11 @@ class Sensors:
 
 @dataclass(slots=True)
 class SampleThinner:
-    """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with
-    mean, minimum and maximum.
+    """Keeps the journal of a long run small.
 
-    Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for
-    what is to be written.
+    It keeps every sample of the first hour, and then one for each 10 s with mean, minimum and
+    maximum. A reading that did not change has only a mean. `put` calls `keep(values, span_s, low,
+    high)` for each sample to be written.
     """
 
     keep: Callable[
@@ -164,7 +165,7 @@ class SampleThinner:
     _group_began_s: float = 0.0
 
     def put(self, now_s: float, values: dict[str, float]) -> None:
-        """Take one sample."""
+        """Add one sample."""
         if now_s - self.began_s < self.whole_s:
             self.keep(values, 0.0, None, None)
             return
@@ -175,7 +176,7 @@ class SampleThinner:
             self.flush(now_s)
 
     def flush(self, now_s: float) -> None:
-        """Write what is still held back."""
+        """Write the pending samples."""
         if not self._group:
             return
         columns: dict[str, list[float]] = {}
@@ -185,9 +186,8 @@ class SampleThinner:
         self._group = []
         low = {name: min(column) for name, column in columns.items()}
         high = {name: max(column) for name, column in columns.items()}
-        steady = {
-            name for name in columns if low[name] == high[name]
-        }  # most are: told once, a week is half as long
+        # most are steady; without their minimum and maximum, a week is half as long
+        steady = {name for name in columns if low[name] == high[name]}
         mean = {
             name: low[name] if name in steady else sum(column) / len(column)
             for name, column in columns.items()

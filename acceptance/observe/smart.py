@@ -1,5 +1,6 @@
-"""What a disk says of its own health, SATA, SAS and NVMe alike (smartctl), and
-the faults that it proves.
+"""A disk's report of its own health (smartctl), and the faults that the report proves.
+
+SATA, SAS and NVMe disks have the same form.
 """
 
 from __future__ import annotations
@@ -22,35 +23,33 @@ BIT_FAILING = 1 << 3
 
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
-# NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed
-# segments known.
+# NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
+# failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
 
 class SmartUnreadable(Exception):
-    """The disk's health could not be read; the message is one sentence with the cure.
+    """The disk's health could not be read; the message is one sentence with the fix.
 
-    It never means that the disk is healthy.
+    This error never means that the disk is healthy.
     """
 
 
 class SmartInterrupted(Exception):
-    """smartctl was ended before it could answer: nothing is known of the disk, not even that it
-    offers no report.
-    """
+    """smartctl was ended before it answered; not even the absence of a report is known."""
 
 
 def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
-    """The command line that prints everything of one disk (`/dev/nvme0n1`) as JSON; needs root."""
+    """The command line that prints all about one disk (`/dev/nvme0n1`) as JSON; it needs root."""
     return (program, "-j", "-a", device)
 
 
 def parse(text: str, returncode: int) -> Health:
-    """Read the output of `smartctl -j -a DEVICE` and its exit status.
+    """Parse the output of `smartctl -j -a DEVICE` with its exit status.
 
-    Raises SmartUnreadable when smartctl could not ask the disk, or the disk offers no health data,
-    or no fault was found in a report that lacks a part (a command failed, or there is no overall
-    status); SmartInterrupted when a signal ended it; UnreadableOutput for any other text.
+    Raises SmartUnreadable when smartctl could not query the disk, when the disk offers no health
+    data, or when an incomplete report shows no fault (a command failed, or there is no overall
+    status). Raises Interrupted when a signal ended smartctl, UnreadableOutput for any other text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
@@ -85,7 +84,7 @@ def parse(text: str, returncode: int) -> Health:
         power_on_hours=_first(
             _count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")
         ),
-        # The same attribute number means other things to other makers, so the name has to agree.
+        # The same attribute number has other meanings for other makers, so the name must match too.
         reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
         pending_sectors=_raw(attributes, 197, "pending"),
         offline_uncorrectable=_raw(attributes, 198, "uncorrect|unc_"),
@@ -97,7 +96,7 @@ def parse(text: str, returncode: int) -> Health:
             str(row["name"]) for row in attributes if row.get("when_failed") == "now"
         ),
     )
-    if faults(health):  # a fault is proven, whatever else could not be read
+    if faults(health):  # a fault is proven, whatever else is missing
         return health
     if returncode & BIT_COMMAND_FAILED:
         raise SmartUnreadable(
@@ -107,11 +106,11 @@ def parse(text: str, returncode: int) -> Health:
                 "a command to the disk failed or its answer had a wrong checksum",
             )
         )
-    # The critical warning is what smartctl derives an NVMe disk's status from.
+    # smartctl derives the status of an NVMe disk from the critical warning.
     if health.passed is None and health.critical_warning is None:
         raise SmartUnreadable(_reason(document, returncode, "it tells no overall SMART status"))
     if nvme in document and None in (health.critical_warning, health.media_errors):
-        # Every version gives both; what a damaged text left out would be taken for sound.
+        # Every version prints both; a value missing from damaged text would look sound.
         raise _unknown(
             "its NVMe health log has no `critical_warning` or no `media_errors`: the text is "
             "not whole"
@@ -125,9 +124,8 @@ def _unknown(why: str) -> UnreadableOutput:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(
-        pairs
-    ):  # the last would count, and the first may be the one that tells of a fault
+    # the last would win, and the first may be the one with a fault
+    if len(found) != len(pairs):
         raise ValueError("a key comes twice in one object")
     return found
 
@@ -217,7 +215,7 @@ def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
 def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
     rows = _rows(document, "ata_smart_attributes", "table")
     for row in rows:
-        # Without its number or its `when_failed` a row would be passed over, whatever it counts.
+        # A row without its number or its `when_failed` would be skipped, whatever it counts.
         whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
         if (
             not whole
@@ -234,7 +232,7 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
 def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
     """The count in one ATA attribute.
 
-    Makers pack other things into the upper bytes, so smartctl's own rendering is read.
+    Makers store other data in the upper bytes, so smartctl's own text of the value is parsed.
     """
     for row in attributes:
         if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
@@ -249,7 +247,7 @@ def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None
 
 def _temperature(document: dict[str, Any]) -> int | None:
     value = _integer(document, "temperature", "current")
-    # A SAS disk without that log page is given as 0 with a trip point of 0.
+    # A SAS disk without that log page has 0, with a trip point of 0.
     return None if value == 0 and _integer(document, "temperature", "drive_trip") == 0 else value
 
 
@@ -266,7 +264,7 @@ def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
 def _failed_self_tests(document: dict[str, Any]) -> int | None:
     for form in ("standard", "extended"):
         total = _count(document, "ata_smart_self_test_log", form, "error_count_total")
-        if total is not None:  # a failure that a later whole test has passed is outdated
+        if total is not None:  # a failure is outdated once a later full test has passed
             return total - (
                 _count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0
             )
@@ -291,7 +289,7 @@ CRITICAL_WARNINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the disk reports. What it does not offer is None.
+    """The disk's report. A value that the disk does not offer is None.
 
     `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a
     bit mask (`CRITICAL_WARNINGS`).
@@ -316,9 +314,7 @@ class Health:
 
 
 def faults(health: Health) -> tuple[str, ...]:
-    """Every fault that the disk's own report proves, one sentence each; none
-    for a disk that reports none.
-    """
+    """Every fault that the disk's report proves, one sentence each; empty if there is none."""
     found: list[str] = []
     if health.passed is False:
         found.append("the disk's own SMART status is FAILED")

@@ -13,13 +13,12 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 SMARTCTL_S = 30.0
-SECTOR_BYTES = 512  # the unit of /sys/block/*/size, whatever the disk's own sector is
+SECTOR_BYTES = 512  # the unit of /sys/block/*/size, whatever the disk's own sector size
 
-# Block devices that are no disk of the machine: optical, floppy, firmware flash, the boot areas of
-# an eMMC.
+# Block devices that are no disk: optical drives, floppies, firmware flash, boot areas of an eMMC.
 _NO_DISK = re.compile(r"(?:sr|fd|mtdblock|mmcblk\d+(?:boot|rpmb))\d*")
 _VIRTUAL_NAME = re.compile(r"(?:vd|xvd)[a-z]+")
-# How emulated disks of the usual hypervisors and clouds call themselves.
+# Model names of emulated disks of the usual hypervisors and clouds.
 _VIRTUAL_MODEL = re.compile(
     r"QEMU|VMware|VBOX|Virtual Disk|Amazon Elastic Block Store|nvme_card|PersistentDisk",
     re.IGNORECASE,
@@ -36,8 +35,9 @@ _TRANSPORTS = (
 
 
 def read(root: Path = Path("/")) -> tuple[Disk, ...]:
-    """The disks of the machine, by name; no partitions, no RAM disks, no loop, mapper or RAID
-    devices built on others.
+    """The disks of the machine, by name.
+
+    Partitions, RAM disks, and loop, mapper or RAID devices are left out.
     """
     return tuple(_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
 
@@ -49,10 +49,10 @@ def health(
     run: Callable[..., ProgramResult] = command.run,
     program: str | None = None,
 ) -> smart.Health:
-    """Ask one disk for its health; needs root.
+    """Read one disk's health with smartctl; needs root.
 
-    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError where smartctl is
-    missing; each message says why and the cure.
+    Raises SmartUnreadable, Interrupted, UnreadableOutput, or CommandError if smartctl is missing;
+    each message has the reason and the fix.
     """
     argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
@@ -67,7 +67,7 @@ def health(
 def _is_disk(block: Path) -> bool:
     if _NO_DISK.fullmatch(block.name) or not (block / "device").exists():
         return False
-    # A path of a multipath NVMe disk is marked hidden: the disk itself is listed beside it.
+    # The paths of a multipath NVMe disk are marked hidden; the disk itself is listed beside them.
     return (sysfs.number(block / "size") or 0) > 0 and not sysfs.number(block / "hidden")
 
 
@@ -92,7 +92,7 @@ def _disk(block: Path) -> Disk:
 
 def _transport(block: Path) -> str | None:
     if block.name.startswith("nvme"):
-        # The disk of a multipath NVMe hangs below its subsystem, which lists its controllers.
+        # A multipath NVMe disk is below its subsystem, which lists its controllers.
         controllers = (
             block / "device",
             *(entry for entry in sysfs.entries(block / "device") if entry.name.startswith("nvme")),
@@ -123,10 +123,11 @@ def _kind(block: Path, model: str | None, transport: str | None) -> str | None:
 
 
 def _ata_identity(page: Path) -> tuple[str | None, str | None, str | None]:
-    """Model, serial and firmware of a SATA disk, whole: the SCSI fields beside it cut the model at
-    16 characters.
+    """Model, serial and firmware of a SATA disk, or None for each.
 
-    SAT (INCITS 431) puts the IDENTIFY DEVICE data at byte 60 of VPD page 89h; ACS gives the words
+    The SCSI fields beside this page cut the model at 16 characters.
+
+    SAT (INCITS 431) puts the IDENTIFY DEVICE data at byte 60 of VPD page 89h; ACS defines the words
     and swaps the bytes of each.
     """
     data = sysfs.content(page)

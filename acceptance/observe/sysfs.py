@@ -1,4 +1,4 @@
-"""Small files of the kernel: text, numbers and lists of CPUs, under any root."""
+"""Small files of the kernel: text, numbers and lists of CPUs, under any root directory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ KERNEL_CURE = "the driver, the kernel or rigproof is at fault: please report it"
 
 
 class SysfsError(Exception):
-    """The kernel said something that was not expected; the message names the file and quotes it."""
+    """The kernel gave an unexpected value; the message names the file and quotes it."""
 
 
 def text(path: Path) -> str | None:
-    """The file's text without the white space around it.
+    """The file's text without surrounding white space.
 
-    None where there is none: no such file, nothing in it, or the kernel refuses to tell (a link
-    that is down, a file only root may read).
+    None if there is no such file, if it is empty, or if the kernel refuses to read it (a link that
+    is down, a file that only root may read).
     """
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\r\n") or None
@@ -28,7 +28,7 @@ def text(path: Path) -> str | None:
 
 
 def content(path: Path) -> bytes | None:
-    """The file's bytes, None where it cannot be read or is empty."""
+    """The file's bytes; None if it cannot be read or is empty."""
     try:
         return path.read_bytes() or None
     except OSError:
@@ -36,7 +36,7 @@ def content(path: Path) -> bytes | None:
 
 
 def number(path: Path) -> int | None:
-    """The whole number in a file, decimal or `0x...`; None where there is none.
+    """The whole number in a file, decimal or `0x...`; None if `text` is None.
 
     Raises SysfsError for anything else.
     """
@@ -49,7 +49,7 @@ def number(path: Path) -> int | None:
 
 
 def cpus(path: Path) -> tuple[int, ...] | None:
-    """The CPUs that a file lists as `0-3,8`, in order; None where there is none.
+    """The CPUs that a file lists as `0-3,8`, in order; None if `text` is None.
 
     Raises SysfsError for anything else.
     """
@@ -68,7 +68,7 @@ def cpus(path: Path) -> tuple[int, ...] | None:
 
 
 def entries(folder: Path) -> tuple[Path, ...]:
-    """What is in a folder, by name; nothing where the folder cannot be read."""
+    """The entries of a folder, by name; empty if the folder cannot be read."""
     try:
         return tuple(sorted(folder.iterdir()))
     except OSError:
@@ -76,9 +76,7 @@ def entries(folder: Path) -> tuple[Path, ...]:
 
 
 def target(link: Path) -> str | None:
-    """The name of what a symbolic link (such as `driver`) points to; None where
-    there is no link.
-    """
+    """The name of a symbolic link's target (of `driver`, for example); None without a link."""
     try:
         return link.readlink().name
     except OSError:

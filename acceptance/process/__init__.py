@@ -1,1 +1,1 @@
-"""Starting and ending programs: the only `subprocess`."""
+"""Starts and ends programs: the only user of `subprocess`."""

@@ -1,8 +1,8 @@
-"""Starting programs: the only place that does.
+"""Starts programs: the only module that does.
 
 Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process
-group of its own, and its whole family ends when it ends, when its deadline passes, or when the
-harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
+group of its own. All its descendants end when it ends, when its deadline passes, or when the
+harness dies, even by SIGKILL. Its output is read at once and kept up to a cap.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class CommandError(Exception):
 
 
 class ProgramMissing(CommandError):
-    """The program is not on PATH, or may not be run; the message says how to get it."""
+    """The program is not on PATH or is not executable; the message says how to install it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a program did. `returncode` is negative for a signal, as in the standard library."""
+    """Result of a program. `returncode` is negative for a signal, as in the standard library."""
 
     argv: tuple[str, ...]
     returncode: int
@@ -45,8 +45,8 @@ class ProgramResult:
     stderr: str
     seconds: float
     timed_out: bool = False
-    truncated: bool = False  # it printed more than the cap: what is kept is not the whole text
-    log_error: str | None = None  # why its log file does not hold what is kept here
+    truncated: bool = False  # output beyond the cap was dropped, so the text here is not complete
+    log_error: str | None = None  # why the log file does not hold the same text
 
     def describe(self) -> str:
         """How it ended, in a few words."""
@@ -70,8 +70,8 @@ class ProgramResult:
 def find(program: str, package: str | None = None) -> str:
     """The full path of a program on PATH.
 
-    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian
-    keeps some tools out of a user's PATH, so the system directories are looked at too.
+    Raises ProgramMissing with the package to install, or with the file that is not executable.
+    Debian keeps some tools out of a user's PATH, so the system directories are searched too.
     """
     path = os.pathsep.join(
         [os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"]
@@ -91,8 +91,9 @@ def find(program: str, package: str | None = None) -> str:
 
 
 class _Exit:
-    """When a process ended: of several that run side by side each is waited for in its turn,
-    which may be long after its end.
+    """The time at which a process ended.
+
+    Of several processes side by side, each is waited for in turn, perhaps long after its end.
     """
 
     def __init__(self, pid: int) -> None:
@@ -101,7 +102,7 @@ class _Exit:
         threading.Thread(target=self._see, daemon=True).start()
 
     def _see(self) -> None:
-        with contextlib.suppress(ChildProcessError):  # it was collected already, this moment
+        with contextlib.suppress(ChildProcessError):  # it was collected at this moment
             os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._ended_s = time.monotonic()
         self._seen.set()
@@ -114,7 +115,7 @@ class _Exit:
         return self._seen.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def moment(self) -> float:
-        """On the monotonic clock; the process has been collected."""
+        """Time of the end on the monotonic clock; call it after the process was collected."""
         self._seen.wait(5.0)
         return self._ended_s or time.monotonic()
 
@@ -134,37 +135,37 @@ class RunningProgram:
 
     @property
     def container_id(self) -> None:
-        """A child of this process is in no container of ours."""
+        """None: a child of this process is not in a container."""
 
     def poll(self) -> bool:
-        """Whether it has ended."""
+        """Whether the program has ended."""
         return self.process.poll() is not None
 
     def stop(self) -> None:
-        """End it and its family: SIGTERM, then SIGKILL. Without effect when it has ended."""
+        """End the program and its family: SIGTERM, then SIGKILL. No effect if it has ended."""
         if self.process.poll() is None:
             self.process.terminate()
             if self._exit.within(GRACE_S + 5.0):
                 self.process.wait()
-            else:  # the reaper itself hangs: nothing of its family may stay
+            else:  # the reaper itself hangs: none of its family may survive
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
 
     def wait(self) -> ProgramResult:
-        """Wait until it ends or its deadline passes, then collect what it printed."""
+        """Wait until the program ends or its deadline passes, then return its output."""
         timed_out = False
         try:
             if not self._exit.within(self.deadline.remaining()):
                 timed_out = True
                 self.stop()
-        except BaseException:  # Ctrl-C or the belt of the test engine: leave nothing running
+        except BaseException:  # Ctrl-C or the test engine's time limit: leave nothing running
             self.stop()
             raise
         returncode = self.process.wait()
         for thread in self._threads:
             thread.join(5.0)
-        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to
-        # be whole.
+        # A descendant in uninterruptible sleep may keep a pipe open; then the text may be
+        # incomplete.
         whole = not any(thread.is_alive() for thread in self._threads) and not (
             self._out.dropped or self._err.dropped
         )
@@ -193,8 +194,9 @@ def _kill(pid: int) -> None:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that
-    steers pytest, Python or git.
+    """The environment of programs: the user's, in the C.UTF-8 locale.
+
+    Variables that steer pytest, coverage, Python or git are removed.
     """
     stray = ("PYTEST_", "PYTHON", "COVERAGE_", "COV_CORE_", "GIT_", "LANGUAGE")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(stray)}
@@ -204,8 +206,9 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def under_reaper(argv: Sequence[str]) -> list[str]:
-    """The command line that really starts a program: it ends with all that it
-    started, and with this process.
+    """The command line that starts a program under the reaper.
+
+    The program ends together with all its descendants, and together with this process.
     """
     return [
         sys.executable,
@@ -232,20 +235,19 @@ def start(
 ) -> RunningProgram:
     """Start a program.
 
-    `log` names the file for its standard output; standard error goes beside it with `.err` added.
+    `log` is the file for standard output; standard error goes to the same name with `.err` added.
 
-    `stdin` names the file that it reads from its standard input; without one there is nothing to
-    read.
+    `stdin` is the file for standard input; without it, standard input is empty.
 
-    `on_line` is given each line of standard output when it is complete, without its end. It is
-    called by the thread that reads: it must come back at once, and raise nothing.
+    `on_line` is called with each complete line of standard output, without its line end. The
+    reading thread calls it: it must return at once and raise nothing.
 
-    Raises CommandError when it cannot be started; one that is missing or not executable ends with
-    exit code 127 and says so on standard error, as in a shell (`find` it first for a better
-    sentence).
+    Raises CommandError when the program cannot be started. A missing or not executable program ends
+    with exit code 127 and a message on standard error, as in a shell (call `find` first for a
+    better message).
 
     Call it from the main thread only: the kernel ties the parent-death signal to the thread that
-    forked, and a thread that ends would take the program with it.
+    forked, and the end of that thread would end the program.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError(
@@ -254,8 +256,8 @@ def start(
     if deadline.passed():
         raise CommandError(f"{argv[0]} was not started: its time was over before it began")
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then
-        # answers 0 for each.
+        # Inherited from a careless parent: the kernel would discard exit codes, and Python would
+        # report 0 for each.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     began = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""A deadline: the moment by which something must have ended, passed down from caller to callee."""
+"""A deadline: the moment by which an operation must end, passed down from caller to callee."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of the monotonic clock, in seconds.
+    """A moment on the monotonic clock, in seconds.
 
-    A timeout that is passed down starts anew at each level and adds up; a deadline does not.
+    A timeout that is passed down starts anew at each level, so timeouts add up; a deadline does
+    not.
     """
 
     at: float
@@ -25,7 +26,7 @@ class Deadline:
         return max(0.0, self.at - time.monotonic())
 
     def passed(self) -> bool:
-        """Whether the moment is over."""
+        """Whether the deadline has passed."""
         return self.remaining() == 0.0
 
     def sooner(self, seconds: float) -> Deadline:

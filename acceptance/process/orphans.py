@@ -1,5 +1,6 @@
-"""Processes that a run left behind, found by the run id in their environment, wherever in the
-process tree they ended up.
+"""Finds and kills the processes that a run left behind, wherever they are in the process tree.
+
+They are found by the run id in their environment.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from pathlib import Path
 
 from acceptance.process import table
 
-# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk), or is
-# not ours to kill.
+# A process that outlives SIGKILL for this long hangs in the kernel (a lost GPU, a dead disk) or
+# belongs to another user.
 KILL_S = 2.0
 
 
 def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
-    """Process ids and command lines of every process of this run that we may see."""
+    """Process id and command line of every process of this run, as far as they are readable."""
     mark = f"RIGPROOF_RUN={run_id}".encode()
     found: dict[int, str] = {}
     for pid in table.pids(root):
         if pid != os.getpid():
             folder = root / "proc" / str(pid)
-            with contextlib.suppress(OSError):  # it ended, or it is another user's
+            with contextlib.suppress(OSError):  # it ended or belongs to another user
                 if mark in (folder / "environ").read_bytes().split(b"\0"):
                     words = (folder / "cmdline").read_bytes().split(b"\0")
                     found[pid] = b" ".join(words).decode("utf-8", errors="replace").strip()[:120]
@@ -32,14 +33,15 @@ def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
 
 
 def sweep(run_id: str, root: Path = Path("/")) -> tuple[str, ...]:
-    """Kill every process of this run, and wait until they are gone; returns
-    what they were, one line each.
+    """Kill every process of this run and wait until they are gone.
+
+    Returns one line for each process: its command line and process id.
     """
     met: dict[int, str] = {}
     end = time.monotonic() + KILL_S
     while (
         family := find(run_id, root)
-    ) and time.monotonic() < end:  # one that was just forking shows its child at the next look
+    ) and time.monotonic() < end:  # the next round finds the child of a process that just forked
         met |= family
         for pid in family:
             with contextlib.suppress(OSError):

@@ -1,6 +1,4 @@
-"""What a program prints, kept up to a cap and counted beyond it; and handed on
-line by line while it runs.
-"""
+"""The output of a program: kept up to a cap, counted beyond it, and passed on line by line."""
 
 from __future__ import annotations
 
@@ -21,10 +19,10 @@ CHUNK = 65536
 
 @dataclass(slots=True)
 class LineSplitter:
-    """Cuts what comes in pieces into lines, and hands each to `heard` when its end has come; the
-    last one may have none.
+    """Splits a stream into lines and passes each complete line to `heard`.
 
-    A line of more than LINE_BYTES is left out: nothing grows with what a program prints.
+    The last line needs no line end. A line longer than LINE_BYTES is left out, so that memory does
+    not grow with the output.
     """
 
     on_line: Callable[[str], None]
@@ -32,7 +30,7 @@ class LineSplitter:
     _too_long: bool = False
 
     def put(self, chunk: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             self._begin(end)
@@ -40,7 +38,7 @@ class LineSplitter:
         self._begin(rest)
 
     def end(self) -> None:
-        """The text is over: what is left without a line's end is a line too."""
+        """End the stream: a rest without a line end is a line too."""
         if self._begun or self._too_long:
             self._hand()
 
@@ -60,10 +58,10 @@ class LineSplitter:
 
 @dataclass(slots=True)
 class Spool:
-    """One output stream: kept up to the cap, counted beyond it, so that a flood neither blocks the
-    program nor fills the disk.
+    """One output stream, kept up to the cap and counted beyond it.
 
-    `lines`, where there are some, get all of it, beyond the cap too.
+    So a flood of output neither blocks the program nor fills the disk. `lines`, if given, gets the
+    whole stream, also beyond the cap.
     """
 
     stream: IO[bytes]
@@ -89,9 +87,8 @@ class Spool:
                     try:
                         if log.write(keep) != len(keep):
                             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    except (
-                        OSError
-                    ) as error:  # a full disk: the program's own run is still judged from memory
+                    # a full disk: the result in memory is still judged
+                    except OSError as error:
                         self.failure = error
                 if self.lines is not None:
                     self.lines.put(chunk)
@@ -100,5 +97,5 @@ class Spool:
         self.stream.close()
 
     def text(self) -> str:
-        """What was kept."""
+        """The kept part of the stream."""
         return bytes(self.kept).decode("utf-8", errors="replace")

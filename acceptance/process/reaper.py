@@ -1,17 +1,17 @@
-"""Starts one program and outlives it just long enough to leave nothing behind.
+"""Starts one program and ends all its descendants with it.
 
 `command.start` runs every program under this one: `python -I -S reaper.py PARENT_PID GRACE --
-ARGV`. The kernel tells a process that its parent has died, but tells only the direct child: a shell
-script's `sleep`, or the workers of a load, would go on heating the machine after the harness was
-killed. The reaper is a child subreaper, so whatever its program starts stays in its family, and it
-ends the whole family when the program ends, when it is told to (SIGTERM), or when the harness dies.
+ARGV`. The kernel can signal a process when its parent dies, but only a direct child: the `sleep` of
+a shell script or the workers of a load would go on heating the machine after the harness was
+killed. The reaper is a child subreaper, so all descendants of its program stay its descendants. It
+ends them all when the program ends, on SIGTERM, or when the harness dies.
 
-In a container it is the first process, has no parent to outlive, and is called `reaper.py
-stdin:SECONDS GRACE -- ARGV`: it then ends the family when its standard input closes, or after that
+In a container the reaper is the first process and has no parent to watch. It is called `reaper.py
+stdin:SECONDS GRACE -- ARGV`, and ends the descendants when its standard input closes or after that
 many seconds.
 
-Standard library only, as little of it as that takes (`pathlib` alone would be a third of its
-start), and no import of ours: it starts in about 15 ms.
+It imports nothing of this package and as little as possible of the standard library (`pathlib`
+alone would be a third of its start time), so it starts in about 15 ms.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from types import FrameType
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
-NOT_STARTED = 127  # what a shell answers for a program that cannot be executed
-# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no
-# waiting ends it.
+NOT_STARTED = 127  # a shell's exit code for a program that cannot be executed
+# A process that outlives SIGKILL for this long hangs in the kernel (a lost GPU, a dead disk): more
+# waiting does not end it.
 KILL_S = 3.0
 _signalled = False
 
 
 def prctl(option: int, value: int) -> None:
-    """Call prctl(2); raises OSError when the kernel refuses."""
+    """Call prctl(2); raises OSError when the kernel refuses it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def children_by_parent() -> dict[int, list[int]]:
-    """Every process of the machine that can be seen, under its parent's process id."""
+    """Process ids of all visible processes, by the process id of their parent."""
     tree: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - see above
         if name.isdigit():
-            # It may end while we look.
+            # The process may end during the reading.
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                # The name in parentheses may hold anything: fields are counted from the last of
-                # those.
+                # The name in parentheses may contain anything, so fields are counted from the last
+                # parenthesis.
                 fields = file.read().rpartition(b")")[2].split()
                 tree.setdefault(int(fields[1]), []).append(int(name))
     return tree
 
 
 def descendants(root: int) -> list[int]:
-    """Process ids of the whole family below `root`."""
+    """Process ids of all descendants of `root`."""
     tree = children_by_parent()
     found: list[int] = []
     queue = list(tree.get(root, []))
@@ -68,7 +68,7 @@ def descendants(root: int) -> list[int]:
 
 
 def reap() -> dict[int, int]:
-    """Collect every child that has ended: process id to wait status."""
+    """Collect every child that has ended; returns wait status by process id."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -81,16 +81,16 @@ def reap() -> dict[int, int]:
 
 
 def end_family(grace_s: float) -> None:
-    """SIGTERM to the family, SIGKILL to what is left of it after the grace period; gives up on
-    what does not die of that.
+    """Send SIGTERM to all descendants, and SIGKILL to the rest after the grace period.
+
+    Gives up on a process that outlives SIGKILL for KILL_S seconds.
     """
     grace_end = time.monotonic() + grace_s
     number = signal.SIGTERM
     while (family := descendants(os.getpid())) and time.monotonic() < grace_end + KILL_S:
         for pid in family:
-            with contextlib.suppress(
-                ProcessLookupError, PermissionError
-            ):  # it has ended, or became another user's
+            # it has ended or changed its user
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
         if number == signal.SIGTERM:
             while time.monotonic() < grace_end and descendants(os.getpid()):
@@ -107,7 +107,7 @@ def _note_signal(_number: int, _frame: FrameType | None) -> None:
 
 
 def exit_like(status: int) -> None:
-    """End as the program did, so that the harness sees its exit code or its signal."""
+    """End with the program's exit code or signal, so that the harness sees it."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         import resource
@@ -124,17 +124,16 @@ def exit_like(status: int) -> None:
 
 
 def defaults() -> None:
-    """Every signal as it is after boot: what is ignored or blocked (by Python, `nohup`, a
-    careless parent) would be inherited.
+    """Reset every signal to its default.
+
+    Signals that Python, `nohup` or a careless parent ignores would be inherited.
     """
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
 
 
 def execute(argv: list[str], parent: int) -> None:
-    """Never returns: become the program, in a process group of its own and tied
-    to the reaper's life.
-    """
+    """Become the program, in its own process group; it dies with the reaper. Never returns."""
     os.setpgid(0, 0)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -149,28 +148,28 @@ def execute(argv: list[str], parent: int) -> None:
 
 
 def hung_up(stream: int) -> bool:
-    """Whether the other end of a stream is closed; what comes through it is read and forgotten."""
+    """Whether the other end of a stream is closed; discards the data that arrived."""
     readable, _, _ = select.select([stream], [], [], 0.0)
     return bool(readable) and os.read(stream, 65536) == b""
 
 
 def main(arguments: list[str]) -> None:
-    """Start the program, wait for it, for an order to stop, or for the harness to die."""
+    """Start the program and wait for its end, a stop signal, or the death of the harness."""
     holder, grace_s, argv = arguments[0], float(arguments[1]), arguments[3:]
-    line = os.dup(0) if holder.startswith("stdin:") else None  # the program itself gets none of it
+    line = os.dup(0) if holder.startswith("stdin:") else None  # the program gets /dev/null instead
     end = (
         time.monotonic() + float(holder.removeprefix("stdin:"))
         if line is not None
         else float("inf")
     )
-    defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the order to stop
+    defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the stop signal
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _note_signal)
     signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     if line is None:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != int(holder):  # it died before the line above took effect
+        if os.getppid() != int(holder):  # the parent died before the line above took effect
             os._exit(NOT_STARTED)
     null = os.open(os.devnull, os.O_RDWR)
     if line is not None:
@@ -179,8 +178,7 @@ def main(arguments: list[str]) -> None:
     child = os.fork()
     if child == 0:
         execute(argv, own)
-    # Without this the reaper's copy would keep the output pipes open after the program has closed
-    # them.
+    # The reaper's copies would keep the output pipes open after the program has closed them.
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     status: int | None = None

@@ -1,6 +1,6 @@
-"""The process table as psutil reads it, under any root.
+"""The process table, read with psutil under any root directory.
 
-This is the only `psutil`; what is read by hand, and why: docs/adr/0013-psutil.md.
+No other module uses psutil; docs/adr/0013-psutil.md says what is read without it, and why.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import psutil
 
-# psutil has one root for all threads. Reentrant: a signal's handler may read, too.
+# psutil has one root for all threads. Reentrant, because a signal handler may read the table too.
 _ROOT = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A process: its parent (0: none), and the bytes of its memory (0: it is about to end)."""
+    """A process: parent (0: none) and size of its memory in bytes (0: the process is ending)."""
 
     parent: int
     memory_bytes: int
@@ -37,19 +37,19 @@ def _under(root: Path) -> Iterator[None]:
 
 
 def pids(root: Path = Path("/")) -> tuple[int, ...]:
-    """Every process id that can be seen, in order. Raises OSError without /proc."""
+    """All visible process ids, in order. Raises OSError without /proc."""
     with _under(root):
         try:
             return tuple(psutil.pids())
-        except IndexError:  # psutil asks for the lowest of none: a root of a test may be empty
+        except IndexError:  # psutil takes the lowest process id; the root of a test may have none
             return ()
 
 
 def entry(pid: int, root: Path = Path("/")) -> Entry | None:
-    """One process; None where there is none of this number, or none that may be looked at."""
+    """The process with this id; None if there is none or it is not readable."""
     with _under(root):
         try:
             process = psutil.Process(pid)
             return Entry(process.ppid(), process.memory_info().vms)
-        except (psutil.Error, OSError, IndexError):  # IndexError: a line cut short
+        except (psutil.Error, OSError, IndexError):  # IndexError: a truncated line
             return None

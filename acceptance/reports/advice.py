@@ -1,9 +1,8 @@
-"""Causes and cures as data: what a finding means, what usually causes it and how to tell, and what
-to type next.
+"""Causes and cures as data: what a finding means, its usual causes, and the next command.
 
-A file `fixtures/causes/<language>.toml` has an entry for each family of measurements and each kind
-of event, read strictly. A command may hold placeholders of the place that it is about:
-`next_anywhere` is its general form, for a place that is not known, or for several.
+A file `fixtures/causes/<language>.toml`, read strictly, has an entry for each family of
+measurements and each kind of event. A command may have placeholders for the component's location;
+`next_anywhere` is its general form, for an unknown location or several components.
 """
 
 from __future__ import annotations
@@ -19,33 +18,32 @@ import msgspec
 from acceptance import resources
 from acceptance.core.strict import Strict
 
-# Of the component that the finding is about: its PCI address, slot, serial number, UUID, the
-# driver's index, the kernel's name of it.
+# Properties of the finding's component: PCI address, slot, serial number, UUID, the driver's index,
+# the kernel's name for it.
 PLACEHOLDERS = frozenset({"address", "slot", "serial", "uuid", "index", "name"})
-# One line, neither empty nor with blanks around it.
+# One line, not empty, without surrounding white space.
 _Line = Annotated[str, msgspec.Meta(pattern=r"\A\S([^\n]*\S)?\Z")]
 _Words = dict[_Line, _Line]
 
 
 class AdviceFileError(Exception):
-    """A file of causes of rigproof's own is wrong; the message is one sentence
-    that names file and entry.
-    """
+    """rigproof's own file of causes is wrong; the message names file and entry."""
 
 
 class LikelyCause(Strict, frozen=True):
-    """One likely cause: `what` it is, and how to `tell` it apart from the others."""
+    """One likely cause: `what` it is, and how to `tell` it from the others."""
 
     what: _Line
     tell: _Line
 
 
 class Advice(Strict, frozen=True):
-    """What is told of one family of measurements, or of one kind of event.
+    """The advice for one family of measurements, or one kind of event.
 
     `symptom` is one sentence: what is seen, and what it means. `causes` are in order, the most
-    likely first. `next` is one command line of Debian and Ubuntu, `shows` what to look at in what
-    it prints, and what a healthy machine says there. `vendor` is what to send if the trouble stays.
+    likely first. `next` is one command line for Debian and Ubuntu; `shows` says what to look for in
+    its output, and what a healthy machine prints. `vendor` is what to send the vendor if the
+    trouble stays.
     """
 
     symptom: _Line
@@ -58,8 +56,9 @@ class Advice(Strict, frozen=True):
     events: tuple[_Line, ...] = ()
 
     def command(self, place: Mapping[str, str]) -> str:
-        """The next command about this place (values by placeholder), or its general form where
-        one of them is not known.
+        """The next command for this location (values by placeholder).
+
+        It is the command's general form if a value is unknown.
         """
         needed = placeholders(self.next)
         if self.next_anywhere is None or needed <= place.keys():
@@ -69,11 +68,10 @@ class Advice(Strict, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Advice by measurement and by event (`xid`, or `xid.79` for one code of it); and sentences of
-    this language by the English ones.
+    """Advice by measurement and by event (`xid`, or `xid.79` for one code), and translations.
 
-    `words` are those of the reports, `titles` those of the checks, `events` what events mean and
-    ask for, `profiles` what is said of each.
+    Translations are by the English sentence: `words` of the reports, `titles` of the checks,
+    `events` (meanings and actions), and `profiles` (summaries).
     """
 
     measurements: Mapping[str, Advice]
@@ -84,7 +82,7 @@ class Catalogue:
     profiles: Mapping[str, str]
 
     def of_event(self, event: str) -> Advice | None:
-        """The entry of an event: that of its code where there is one, else of its kind."""
+        """The entry of an event: that of its code if there is one, else that of its kind."""
         return self.by_event.get(event) or self.by_event.get(event.partition(".")[0])
 
 
@@ -99,7 +97,7 @@ class _Sheet(Strict, frozen=True):
 def placeholders(text: str) -> frozenset[str]:
     """The names in braces.
 
-    Raises ValueError for braces that are no placeholder, a command's own ones among them.
+    Raises ValueError for braces that are not a placeholder, also those of the command itself.
     """
     found = set()
     for _, name, form, conversion in string.Formatter().parse(text):
@@ -113,7 +111,7 @@ def placeholders(text: str) -> frozenset[str]:
 def read(path: Path) -> Catalogue:
     """Read one file.
 
-    Raises AdviceFileError for anything that is not exactly right, and for what stands twice.
+    Raises AdviceFileError if anything is wrong, and for a name that is listed twice.
     """
     sheet = resources.read(path, _Sheet, AdviceFileError)
     measurements: dict[str, Advice] = {}
@@ -148,7 +146,7 @@ def _troubles(entry: Advice) -> Iterator[str]:
 
 
 def _name(row: Mapping[str, Any], number: int) -> str:
-    """An entry by the first thing that it is about, as far as it says so."""
+    """The name of an entry: its first measurement or event, else its number."""
     for key in ("measurements", "events"):
         names = row.get(key)
         if isinstance(names, list) and names and isinstance(names[0], str):

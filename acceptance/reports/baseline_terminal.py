@@ -19,9 +19,7 @@ def show_accepted(
     former: str | None,
     language: Language = ENGLISH,
 ) -> None:
-    """Say that a run is the baseline now, what was accepted with it, and where
-    the one before it is kept.
-    """
+    """Report that a run is the baseline now, what it accepted, and where the former one is kept."""
     if already:
         screen.say(
             language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc)
@@ -56,7 +54,7 @@ def show(
     screen: Terminal,
     language: Language = ENGLISH,
 ) -> None:
-    """Print a certificate; `former` are those before it, the oldest first."""
+    """Print a certificate; `former` are the earlier ones, oldest first."""
     rows = [
         (language("machine"), certificate.machine_id),
         (language("run"), f"{certificate.birth.run_id} ({certificate.birth.utc})"),
@@ -94,9 +92,7 @@ def _grid(
 
 
 def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
-    """What is told of each part, with what is printed on it first; of the
-    machine as a whole at the end.
-    """
+    """The facts of each part, its identity first; those of the machine as a whole come last."""
     facts: dict[str, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
     for component, name, text in certificate.birth.facts:
         facts.setdefault(component, []).append((name, text))

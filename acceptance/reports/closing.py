@@ -1,6 +1,4 @@
-"""The closing block of a run: entries of what was found, each said once with
-its causes and the next command.
-"""
+"""The closing block of a run: findings grouped into entries, with causes and the next command."""
 
 from __future__ import annotations
 
@@ -17,13 +15,12 @@ from acceptance.reports.headline import headline
 from acceptance.reports.locations import NO_LOCATIONS, Locations
 
 _MOST_NAMES = 16
-# Characters of a component's name; one that is longer is no machine's, and is not looked for in a
-# text.
+# Characters of a component's name. A longer one is not a machine's, and is not searched for in
+# texts.
 _LONGEST = 4_000
-# What stands in a text for the component's name and for what was measured, while texts are held
-# against each other.
+# Placeholders for the component's name and the measured value while texts are compared.
 _WHOSE, _VALUE = "\0", "\1"
-# As they are shown where a text from outside has them.
+# Replaces the placeholder characters in a text from outside.
 _UNMARKED = str.maketrans(dict.fromkeys((_WHOSE, _VALUE), "\ufffd"))
 _MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
@@ -31,8 +28,9 @@ _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class ClosingEntry:
-    """One entry: its lines, each with the checks it is of, and what is told below them, (label,
-    text) or a text of its own with "".
+    """One entry of the closing block.
+
+    `lines` are pairs of check ids and a text; `below` is the text below them.
     """
 
     lines: tuple[tuple[tuple[str, ...], str], ...]
@@ -41,7 +39,7 @@ class ClosingEntry:
 
 @dataclass(slots=True)
 class _Same:
-    """Findings that say the same of several components or checks."""
+    """Findings with the same text for several components or checks."""
 
     first: Finding
     checks: list[str]
@@ -49,7 +47,7 @@ class _Same:
     values: list[str]
 
     def text(self, named: Mapping[str, str], language: Language) -> str:
-        """The line. `named` has what to call a component that is told by its address."""
+        """The line; `named` has the names to show for components known by their address."""
         own = self.first.component
         if own is None or len(self.components) < 2:
             text = headline(self.first, language)
@@ -64,8 +62,9 @@ class _Same:
 
 
 def _with_marks(text: str, component: str) -> str:
-    """The text with marks for its component's name and for what was measured: the same for
-    components with the same trouble.
+    """The text with placeholders for its component's name and the measured value.
+
+    Components with the same trouble get the same text.
     """
     text, component = text.translate(_UNMARKED), component.translate(_UNMARKED)
     if len(component) > _LONGEST:
@@ -75,8 +74,9 @@ def _with_marks(text: str, component: str) -> str:
 
 
 def names(components: Iterable[str], language: Language) -> str:
-    """The names of several components, in short: `gpu0 to gpu7`, `gpu0, gpu2`;
-    of very many the first.
+    """The names of several components in short: `gpu0 to gpu7`, `gpu0, gpu2`.
+
+    Of very many, the first are listed.
     """
     found = list(dict.fromkeys(components))
     parts = [_NUMBERED.fullmatch(one) for one in found]
@@ -97,8 +97,9 @@ def _number(name: str) -> int:
 def entries(
     findings: Iterable[Finding], places: Locations, language: Language
 ) -> Iterator[ClosingEntry]:
-    """The findings of one kind, held together: what is true of several components or checks is
-    one line, the same causes are told once.
+    """The findings of one kind as entries.
+
+    A text that several components or checks share is one line, and shared causes are given once.
     """
     same: dict[object, _Same] = {}
     named = {
@@ -114,8 +115,8 @@ def entries(
         group.checks.append(finding.check)
         group.components += [own] if own and own not in group.components else []
         group.values += _MEASURED.findall(finding.text)
-    # All with the same teaching get it once; one that speaks of several components is told in
-    # general.
+    # Groups with the same explanation share it; a group of several components gets its general
+    # form.
     groups = list(same.values())
     by_index: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
     marked = [replace(group.first, check=str(index)) for index, group in by_index.items()]

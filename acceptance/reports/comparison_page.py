@@ -1,4 +1,4 @@
-"""A comparison as one page, offline and without scripts, in the look of report.html."""
+"""A comparison as one page, offline and without scripts, in the style of report.html."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _environment() -> jinja2.Environment:
 
 
 def render(comparison: Comparison, language: Language = ENGLISH) -> str:
-    """The page's text: what is worse first, then every measurement."""
+    """The page as HTML: what is worse first, then every measurement."""
     return (
         _environment()
         .get_template("comparison.html.j2")

@@ -31,7 +31,7 @@ def show(
     everything: bool = False,
     language: Language = ENGLISH,
 ) -> None:
-    """Print a comparison; `everything` shows the rows within the noise as well."""
+    """Print a comparison; `everything` also shows the rows within the noise."""
     _grid(screen, [("", row) for row in words.heads(comparison, language)], right=5)
     for line in words.opening(comparison, language):
         screen.say(line, "bold yellow")

@@ -1,6 +1,4 @@
-"""What a comparison says, as page and terminal say it: its heads, its rows as
-cells, and its closing line.
-"""
+"""The words of a comparison for page and terminal: heads, cells of rows, and the closing line."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from acceptance.history.comparison import (
 from acceptance.history.noise import Spread
 from acceptance.reports.text import duration
 
-NONE = "-"  # a cell in which there is nothing
+NONE = "-"  # an empty cell
 
 
 def letter(place: int) -> str:
@@ -28,7 +26,7 @@ def letter(place: int) -> str:
 
 
 def kind_word(kind: DifferenceKind, language: Language = ENGLISH) -> str:
-    """What a row is marked with; no mark is made by colour alone."""
+    """The mark of a row; a mark is never made by colour alone."""
     words: dict[DifferenceKind, str] = {
         "worse": language("worse"),
         "lost": language("not measured any more"),
@@ -44,7 +42,7 @@ def kind_word(kind: DifferenceKind, language: Language = ENGLISH) -> str:
 
 
 def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
-    """A cell a run: its value, and how far that is from the first run's."""
+    """One cell per run: its value, and the difference from the first run's."""
     shown = [language("not measured") if value is None else number(value) for value in row.values]
     due = [True, *(change.kind != "gone" for change in row.changes)]
     due[0] = any(change.kind != "new" for change in row.changes)
@@ -65,9 +63,7 @@ def _beside(text: str, change: ValueChange) -> str:
 
 
 def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
-    """What the noise allows, the largest of the later runs; nothing where
-    nothing was held against it.
-    """
+    """The allowed noise, the largest among the later runs; NONE if nothing was compared."""
     spreads = [change.spread for change in row.changes if change.spread is not None]
     if not spreads:
         return NONE
@@ -85,7 +81,7 @@ def _size(spread: Spread, unit: str, language: Language) -> str:
 
 
 def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:
-    """Where the noise of every row that is told comes from, each once with its measurements."""
+    """The basis of the noise of every listed row, once each with its measurements."""
     found: dict[str, dict[str, None]] = {}
     for row in comparison.of_kind(*REPORTED_KINDS):
         for change in row.changes:
@@ -98,9 +94,7 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
 
 
 def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
-    """What must be known before a figure is read: other machines, parts that
-    moved, parts that are others.
-    """
+    """What the reader must know first: other machines, moved parts, replaced parts."""
     others = [letter(place) for place in comparison.other_machines]
     if others:
         names = ", ".join(others)
@@ -135,7 +129,7 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
 
 
 def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tuple[str, ...]]:
-    """A row a run: letter, name, host, verdict, profile, and how long it took."""
+    """One row per run: letter, name, host, verdict, profile, and duration."""
     for place, run in enumerate(comparison.runs):
         verdict = run.verdict
         scope = language("{profile} (partial)", profile=verdict.profile)
@@ -150,7 +144,7 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
 
 
 def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
-    """How many rows are not told one by one."""
+    """The counts of the rows that are not listed."""
     within, gone = len(comparison.of_kind("same")), len(comparison.of_kind("gone", "new"))
     parts = [language("{number} within the noise", number=within)]
     if gone:
@@ -161,7 +155,7 @@ def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
 
 
 def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
-    """One line: whether anything is worse, and how much."""
+    """The closing line: whether anything is worse, and how much."""
     bad = len(comparison.of_kind(*BAD))
     checks = sum(one.kind in BAD for one in comparison.outcomes)
     better = len(comparison.of_kind("better", "gained"))

@@ -1,5 +1,6 @@
-"""The live view of a terminal: what is running and how long it still takes, every GPU, the
-machine, and what came out so far.
+"""The live view of a terminal.
+
+It shows what is running and the time left, every GPU, the machine, and the outcomes so far.
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
-_A_SECOND = (
-    1  # a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured
-)
+# drawing eight GPUs takes a core ten milliseconds, and must not disturb what is measured
+_A_SECOND = 1
 _BAR = 20
-_WIDE = 72  # with fewer columns there is no room for a bar
+_WIDE = 72  # columns; a narrower terminal has no room for a bar
 _STYLES: dict[Outcome, str] = {
     "pass": "green",
     "fail": "bold red",
@@ -36,7 +36,7 @@ _STYLES: dict[Outcome, str] = {
 
 
 def phase(session: Session, language: Language) -> str:
-    """Where a run is, in words."""
+    """The phase of a run in words."""
     words = {
         "host-before": language("before the load"),
         "load": language("under load"),
@@ -46,7 +46,7 @@ def phase(session: Session, language: Language) -> str:
 
 
 def outcomes(remaining: RunProgress, language: Language, signs: Glyphs) -> Text:
-    """What came out of the checks so far."""
+    """The outcomes of the checks so far."""
     found = remaining.outcomes
     words: dict[Outcome, str] = {
         "pass": language("{number} passed", number=found["pass"]),
@@ -64,9 +64,9 @@ def outcomes(remaining: RunProgress, language: Language, signs: Glyphs) -> Text:
 
 
 class Dashboard:
-    """What is drawn, for the room that there is at this moment.
+    """The live view, drawn for the room that the terminal has at the moment.
 
-    Whatever goes wrong with drawing, the run goes on without the picture.
+    Errors in drawing never stop the run; the view is left empty.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class Dashboard:
     def lines(self, width: int, height: int) -> list[RenderableType]:
         """Everything that fits.
 
-        What is running and the GPUs come first, then what came out, the machine, and what the check
-        is.
+        What is running and the GPUs take precedence, then outcomes, the machine, and the check's
+        title.
         """
         language, signs = self._language, self._signs
-        # A line stays for the sentences that scroll by, and one for the cursor.
+        # One line is left for messages that scroll by, and one for the cursor.
         room = max(1, height - 2)
         gauges = self._gauges.gauges()
         head: list[RenderableType] = [self._head(width)]
@@ -127,13 +127,11 @@ class Dashboard:
             )
             room -= 1
         if room > 0:
-            head.insert(0, Text(""))  # apart from the sentences above
+            head.insert(0, Text(""))  # an empty line below the messages above
         return [*head, *cards, *tail]
 
     def _head(self, width: int) -> Table:
-        """One line: what is running, a bar, the time that has passed, and about
-        how much is left.
-        """
+        """One line: what is running, a bar, the time passed, and the approximate time left."""
         language, remaining = self._language, self._remaining
         left = remaining.time_left(language)
         text = Text(
@@ -162,8 +160,9 @@ class Dashboard:
 
 
 def live(console: Console, dashboard: Dashboard) -> Live:
-    """The view, drawn anew every second, whether or not anything was journalled; it leaves
-    nothing behind.
+    """The view, redrawn every second whether or not anything was journalled.
+
+    It leaves nothing behind.
     """
     return Live(
         dashboard,

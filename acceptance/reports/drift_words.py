@@ -1,9 +1,8 @@
-"""What changed since the baseline and the nights before, in a language: the sentences of
-`history.drift`, `reference` and `changes`.
+"""Translate sentences about drift and changes since the baseline.
 
-Those are formed in English when a run is judged, and are kept so. Here each clause is known by its
-form and said again; its numbers, names and the basis of a rule stay as they are, and so does a
-clause of a form that is not known.
+The sentences of `history.drift`, `reference` and `changes` are made in English when a run is
+judged, and recorded so. Here each clause is recognized by its form and translated. Numbers, names
+and the basis of a rule stay as they are, and so does a clause of an unknown form.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from acceptance.core.finding import DRIFT
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history.changes import CHANGES
 
-_LONGEST = (
-    2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
-)
+# characters; a longer text quotes text from outside and is not translated
+_LONGEST = 2_000
 _DEEPEST = 4  # a phrase in a clause in a sentence
-# What stands for a name of these in a form; for any other a few words.
+# Patterns of these fields in a form; any other field matches a few words.
 _FIELDS = {
     "nights": r"\d{1,6} nights?",
     "number": r"[\d.]{1,12}",
@@ -29,7 +27,7 @@ _FIELDS = {
 }
 _ANY = r".{1,300}?"
 
-# The first that fits holds.
+# The first form that fits is used.
 _FORM_WORDS = (
     "basis: {told}",
     "{name} on {where} is no finite number that could be held against its past",
@@ -83,12 +81,15 @@ _MORE = re.compile(r"(?P<names>.+) and (?P<number>\d+) more", re.DOTALL)
 
 
 def is_drift_event(event: str) -> bool:
-    """Whether a finding with this event is about what was before."""
+    """Whether a finding with this event is about drift or a change since the baseline."""
     return event.startswith((f"{DRIFT}.", CHANGES))
 
 
 def translate(text: str, language: Language) -> str:
-    """A sentence of what changed, in this language. It is text from outside: make it one line."""
+    """A sentence about a change in this language.
+
+    The text is untrusted: the caller must pass it through `one_line`.
+    """
     if language is ENGLISH or len(text) > _LONGEST:
         return text
     words, *clauses = text.split("; ")
@@ -104,9 +105,7 @@ def translate(text: str, language: Language) -> str:
 
 
 def _phrase(text: str, language: Language, deep: int) -> str:
-    """A clause, or a phrase in one: its form, and what is in that; as it stands
-    where its form is not known.
-    """
+    """A clause or phrase, translated; unchanged if its form is unknown."""
     found = next(
         ((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None
     )
@@ -124,9 +123,7 @@ def _phrase(text: str, language: Language, deep: int) -> str:
 
 
 def _facts(text: str, language: Language) -> str:
-    """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as
-    `fixtures/changes.toml` has them.
-    """
+    """A list of facts, `VBIOS of gpu0, kernel and 2 more`, with the names of `changes.toml`."""
     more = _MORE.fullmatch(text)
     named = ", ".join(_fact(one, language) for one in (more["names"] if more else text).split(", "))
     return (

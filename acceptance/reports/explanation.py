@@ -1,5 +1,4 @@
-"""Explain a finding: what it means, its likely causes, how to tell them apart, and the next
-command."""
+"""Explain a finding: its meaning, its likely causes, how to tell them apart, the next command."""
 
 from __future__ import annotations
 
@@ -15,18 +14,18 @@ from acceptance.reports.advice import Advice
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.text import one_line
 
-MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
-_CATALOG = " NVIDIA's catalog: "  # what an Xid's action ends with, in NVIDIA's own words
+MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and a bound on a flood
+_CATALOG = " NVIDIA's catalog: "  # separates an Xid's action from NVIDIA's own words
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most
-    likely first.
+    """The explanation of a finding; what is unknown is None.
 
-    `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints.
-    `action` is what an event asks for by itself, `vendor` what to send the vendor. What is not
-    known is None.
+    `causes` are pairs of a cause and how to tell it apart ("" if unknown), the most likely first.
+
+    `next` is the next command to type, or a sentence; `shows` says what to look for in its output.
+    `action` is what an event by itself asks for, `vendor` what to send the vendor.
     """
 
     symptom: str | None
@@ -40,8 +39,9 @@ class Explanation:
 def explain(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> Explanation | None:
-    """What is known about a failure, a warning or an event; None for what names its cure in its
-    own text, as errors and skips do.
+    """The explanation of a failure, a warning or an event.
+
+    None for errors and skips, whose own text names the cure.
     """
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
@@ -65,8 +65,8 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
     if finding.event is None:
         return own
     advice = found.of_event(finding.event)
-    # Drift of a measurement has causes of its own kind first, then those of the measurement, and
-    # its command, which is about the part.
+    # Drift of a measurement has the causes of its kind first, then those of the measurement, and
+    # the measurement's command, which is about the part.
     return (
         replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes))
         if advice and own
@@ -80,9 +80,9 @@ def _action(text: str, language: Language) -> str:
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
-    """What was looked at, a line each, where it takes more than the finding's own line.
+    """The lines of a finding's note, if it has one.
 
-    How many lines were left out is said.
+    At most MOST_NOTES lines; a last line says how many were left out.
     """
     lines = (finding.note or "").splitlines()
     rest = len(lines) - MOST_NOTES
@@ -100,8 +100,9 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
 def labelled_lines(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> tuple[tuple[str, str], ...]:
-    """A teaching line by line, each with its label, as people read it; first where the component
-    is, as far as its name does not say.
+    """An explanation line by line, each with its label.
+
+    The first line says where the component is, as far as its name does not.
     """
     found = explain(finding, places, language)
     if found is None:
@@ -111,7 +112,7 @@ def labelled_lines(
 
 
 def _where(component: str, place: Location, language: Language) -> Iterator[str]:
-    """What helps to find a part in the machine, and what is printed on it."""
+    """What helps to find a part in the machine: its location, and what is printed on it."""
     if place.address and place.address != component:
         yield language("PCI address {address}", address=one_line(place.address))
     if place.slot and not component.endswith(place.slot):
@@ -142,7 +143,7 @@ def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, 
 
 
 def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:
-    """All that is told below a finding's own line, a line each."""
+    """All lines below a finding's own line."""
     lines = labelled_lines(finding, places, language)
     return (*note_lines(finding, language), *(f"{label}: {text}" for label, text in lines))
 
@@ -150,9 +151,9 @@ def details(finding: Finding, places: Locations, language: Language = ENGLISH) -
 def group_findings(
     findings: Iterable[Finding], places: Locations, language: Language = ENGLISH
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
-    """Findings with the same teaching, at the place of the first, and its details once: about the
-    place of a single component, in general
-    for several.
+    """Findings grouped by explanation, in the order of each group's first, with their details.
+
+    The details name the location if the group is of one component; for several they are general.
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:

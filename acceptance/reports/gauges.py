@@ -1,6 +1,4 @@
-"""Gauges: what is known at this moment of every GPU and of the machine itself,
-from the records as they come.
-"""
+"""Gauges: the present state of every GPU and of the machine itself."""
 
 from __future__ import annotations
 
@@ -14,12 +12,11 @@ from acceptance.core.limit import quantity
 from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
 from acceptance.reports.text import one_line
 
-# A reading that is older than the newest of all by so much is of a GPU that does not answer. After
-# the first hour one comes in 10 s.
+# A GPU whose reading is older than the newest of all by this much does not answer. After the first
+# hour readings come every 10 s.
 STALE_S = 30.0
 LOST = "gpu-lost"
-# Every one of them holds the clocks down; an idle GPU, and one in clocks that somebody set, are
-# held by nothing.
+# Reasons that hold the clocks down. An idle GPU's clocks are not held down.
 REASONS = (
     *clock_reasons.HEAT_OR_HARDWARE,
     clock_reasons.POWER_CAP,
@@ -28,25 +25,23 @@ REASONS = (
     clock_reasons.CLOCKS_SET,
     clock_reasons.UNKNOWN,
 )
-# Of a GPU that works at its power limit as it should, the power cap is told too; these are told in
-# colour.
+# These are coloured. The power cap is listed too, but a GPU at its power limit works as it should.
 ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
-_MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
-_KEPT = (
-    200  # events of a GPU that are compared with each other; later ones are counted as they come
-)
+_MOST_TEXT = 20_000  # of a note; thirty GPUs need less
+# events of a GPU checked for duplicates; later ones are just counted
+_KEPT = 200
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
 _RATE = re.compile(r"(?<![a-z])([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One GPU at this moment. What is not known is None.
+    """The present state of one GPU; what is unknown is None.
 
     `held` are those of REASONS that hold its clocks down now.
 
-    `figure` is the latest that its load told, such as `664 TFLOP/s`, `lap` how far a burn is:
-    (turn, turns). `errors` counts what was told of it since the run began.
+    `figure` is the latest rate of its load, such as `664 TFLOP/s`, `lap` the progress of a burn as
+    (lap, laps). `errors` counts its harmful events since the run began.
     """
 
     name: str
@@ -88,9 +83,9 @@ class _Gpu:
 
 
 class Gauges:
-    """Follows a run.
+    """The gauges of a run, updated record by record.
 
-    `names` are its GPUs, `addresses` their names by the PCI addresses that events speak of.
+    `names` are its GPUs, `addresses` their names by the PCI addresses in events.
     """
 
     def __init__(self, names: Sequence[str], addresses: Mapping[str, str]) -> None:
@@ -98,10 +93,10 @@ class Gauges:
         self._addresses = addresses
         self._newest_s = float("-inf")
         self.machine: dict[str, float] = {}
-        self.elsewhere = 0  # errors of what is no GPU of this run
+        self.elsewhere = 0  # errors of anything but a GPU of this run
 
     def entry(self, entry: Entry) -> None:
-        """Take in one record."""
+        """Process one record."""
         body = entry.body
         if isinstance(body, Sample):
             self._sample(entry, body)
@@ -123,11 +118,11 @@ class Gauges:
             self._progress(body.text)
 
     def gauges(self) -> tuple[Gauge, ...]:
-        """Every GPU, in their order."""
+        """The gauges of all GPUs, in the run's order."""
         return tuple(gpu.gauge(name, self._newest_s) for name, gpu in self._gpus.items())
 
     def name(self, component: str | None) -> str | None:
-        """What people call a component: `gpu0` for a PCI address of a GPU."""
+        """The name of a component for people: `gpu0` for a PCI address of a GPU."""
         return self._addresses.get(component, component) if component else None
 
     def _sample(self, entry: Entry, body: Sample) -> None:
@@ -146,9 +141,8 @@ class Gauges:
         gpu.lost |= body.kind == LOST
         if len(gpu.events) < _KEPT:
             gpu.events.append(entry)
-            gpu.errors = len(
-                without_duplicates(gpu.events)
-            )  # the kernel log and NVML tell of the same
+            # the kernel log and NVML report the same event
+            gpu.errors = len(without_duplicates(gpu.events))
         else:
             gpu.errors += 1
 

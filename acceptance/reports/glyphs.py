@@ -1,4 +1,4 @@
-"""Signs beyond plain letters, and what stands for them on a terminal that does not draw them."""
+"""Non-ASCII signs, and their replacements on a terminal that cannot draw them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """`degree` follows a temperature, `more` is where a text was cut, `between` parts
-    neighbours, `spinner` is rich's name.
+    """The signs of a terminal.
+
+    `degree` follows a temperature, `more` marks a cut text, `between` separates neighbours,
+    `spinner` is the name of rich's spinner.
     """
 
     degree: str
@@ -23,10 +25,11 @@ ASCII = Glyphs("C", "...", ", ", "line")
 
 
 def plain_locale(environ: Mapping[str, str]) -> bool:
-    """Whether the environment asks for plain ASCII: Python writes UTF-8 there none the less (PEP
-    540), and a terminal need not know it.
+    """Whether the locale asks for plain ASCII.
+
+    Python writes UTF-8 in such a locale (PEP 540), but the terminal may not support it.
     """
-    # The first that is set decides, as for every program (POSIX, locale).
+    # The first that is set decides, as POSIX says of the locale.
     locale = next(
         (value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environ.get(name))), ""
     )
@@ -34,8 +37,9 @@ def plain_locale(environ: Mapping[str, str]) -> bool:
 
 
 def glyphs_for(encoding: str) -> Glyphs:
-    """The signs that a stream of this encoding can carry; the spinner's are beyond every
-    encoding that is not Unicode.
+    """The signs that a stream of this encoding can carry.
+
+    Without a Unicode encoding these are the plain ones: no other encoding has the spinner's.
     """
     try:
         "".join(astuple(UNICODE)).encode(encoding)

@@ -1,6 +1,4 @@
-"""A table on a terminal: columns as wide as they must be, and cells that break
-where the window is narrow.
-"""
+"""A table on a terminal: columns as wide as needed, cells folded in a narrow window."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from rich.text import Text
 
 from acceptance.reports.text import one_line
 
-_WIDE = 10_000  # columns of a file, in which nothing is broken
-_CELL = 200  # characters of a cell: one that is endless would make every line so
+_WIDE = 10_000  # columns of a file, in which nothing is folded
+_CELL = 200  # characters of a cell: an endless one would make every line endless
 
 
 def show(
@@ -24,9 +22,9 @@ def show(
     right: int,
     watched: bool,
 ) -> None:
-    """Print rows, each a style and its cells; from column `right` on they are set to the right.
+    """Print rows, each a style and its cells; columns from `right` on are right-aligned.
 
-    All texts may come from outside.
+    Any text may come from outside.
     """
     table = Table(
         box=None, show_header=bool(head), padding=(0, 2, 0, 0), pad_edge=False, header_style="bold"

@@ -1,6 +1,4 @@
-"""A finding's own line in a language: what was found, with its numbers; names, numbers and the
-basis stay as they are.
-"""
+"""A finding's own line in a language; names, numbers and the basis stay as they are."""
 
 from __future__ import annotations
 
@@ -10,8 +8,8 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import drift_words
 
-# As `core.judgement` writes it. The note in it may hold anything, so the limit is looked for from
-# its end.
+# As `core.judgement` writes it. The note in it may hold anything, so the limit is searched from the
+# end.
 _MEASURED = re.compile(
     (
         r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); "
@@ -19,7 +17,7 @@ _MEASURED = re.compile(
     ),
     re.DOTALL,
 )
-# Above its ceiling.
+# A value above its ceiling.
 _IMPLAUSIBLE = re.compile(
     r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), and no more than (?P<most>.+) is "
     r"possible: it proves nothing, "
@@ -29,9 +27,9 @@ _IMPLAUSIBLE = re.compile(
 
 
 def headline(finding: Finding, language: Language = ENGLISH) -> str:
-    """The line; as it stands in English, and where it is of no form that is known.
+    """The line; unchanged in English, and if its form is unknown.
 
-    It is text from outside: make it one line.
+    The text is untrusted: the caller must pass it through `one_line`.
     """
     text = finding.text
     if language is ENGLISH:

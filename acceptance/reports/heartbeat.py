@@ -1,6 +1,4 @@
-"""Signs of life for those who read a log: a line a minute while a check takes long, with the
-figures that the live view shows.
-"""
+"""Heartbeat lines for a log: one a minute during a long check, with the live view's values."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import one_line
 
 EVERY_S = 60.0
-LATER_S = 600.0  # in a check that takes more than an hour: a log of days stays readable
+LATER_S = 600.0  # in a check of more than an hour, so that a log of days stays readable
 _HOUR_S = 3600.0
-_FEW = 2  # GPUs that are told one by one
+_FEW = 2  # GPUs; up to this many are listed one by one
 
 
 class Heartbeat:
-    """`line` gives the next sign of life, once it is due."""
+    """The heartbeat of a run; `line` returns the next line once it is due."""
 
     def __init__(
         self,
@@ -41,11 +39,11 @@ class Heartbeat:
         self._told_s = now_s()
 
     def reset(self) -> None:
-        """Something else was told just now."""
+        """Restart the interval, because something else was printed."""
         self._told_s = self._now_s()
 
     def line(self) -> str | None:
-        """The line that is due; None while none is."""
+        """The line if it is due, else None."""
         check, running_s = self._remaining.check, self._remaining.running_s()
         every_s = EVERY_S if running_s < _HOUR_S else LATER_S
         if check is None or self._now_s() - self._told_s < every_s:

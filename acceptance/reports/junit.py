@@ -1,15 +1,15 @@
-"""junit.xml, built from the fold: one testcase a planned check, never-run ones as errors.
+"""junit.xml, built from the fold: one testcase per planned check, never-run ones as errors.
 
 Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by
-its whole id) and the usual GitHub actions. Numbers are properties of their testcase, which Jenkins'
-xunit schema does not know and its junit plugin and test databases read; provenance is properties of
-the suite.
+its whole id) and the usual GitHub actions. Numbers are properties of their testcase: Jenkins' xunit
+schema does not know those, but its junit plugin and test databases read them. Provenance is
+properties of the suite.
 
-Text from outside is data here too: no name is longer than CI stores, no two testcases have the
-same, and only `_attachment` writes the words at which CI fetches a file. A line is cut at 2,000
-characters, so that a tool's megabytes add some tens of kilobytes, and what a testcase says is cut
-where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay far
-below the 30 MB that GitLab takes.
+Text from outside is untrusted here too: no name is longer than CI stores, no two testcases have the
+same name, and only `_attachment` writes the words at which CI fetches a file. A line is cut at
+2,000 characters, so that a tool's megabytes add some tens of kilobytes, and a testcase's text is
+cut where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay
+far below the 30 MB that GitLab takes.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import count_of, one_line
 
 RUN = "the whole run"
-# characters of a name; GitLab and test databases hold 255, and what was cut is said within them
+# characters of a name; GitLab and test databases hold 255, which leaves room for the mark of a cut
 NAME = 200
-# bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with
-# more in one
+# bytes of a failure's text: GitHub allows 64 KiB in an annotation, and rejects the whole report if
+# one has more
 RESULT = 60_000
-OUTPUT = (
-    90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
-)
-MOST_RAN = 200  # programs of one check that are told, the last ones
+# bytes of system-out: Jenkins keeps 100,000 characters of a failed test
+OUTPUT = 90_000
+MOST_RAN = 200  # programs listed for one check, the last ones
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ATTACHMENT = "[[ATTACHMENT|"
 
 
 def _line(text: str) -> str:
-    """One line of text from outside, in which CI sees no request to attach a
-    file of the machine it runs on.
+    """One line of text from outside, with requests to attach a file disarmed.
+
+    CI would attach any file of the machine it runs on.
     """
     return one_line(text).replace(_ATTACHMENT, "[ [ATTACHMENT|")
 
@@ -58,9 +58,7 @@ def _name(text: str) -> str:
 
 
 def _names(ids: Sequence[str]) -> Iterator[str]:
-    """A name for each testcase: its check's id, and a number where that, made harmless, is the
-    name of another.
-    """
+    """A name for each testcase: its check's id, with a number if sanitized ids are equal."""
     taken = {RUN}
     for text in ids:
         name = own = _name(text)
@@ -72,7 +70,7 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
 
 
 def render(verdict: Verdict, journal: Journal) -> bytes:
-    """The file's content."""
+    """The content of junit.xml."""
     suite, where = TestSuite("rigproof"), find_locations(journal)
     started = next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
     if started and (utc := _UTC.match(started.utc)):
@@ -98,7 +96,7 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
     report = JUnitXml("rigproof")
     report.add_testsuite(suite)
     report.update_statistics()
-    # Not in Jenkins' schema, which counts skipped tests at the suite alone.
+    # Not in Jenkins' schema, which counts skipped tests only in the suite.
     del report._elem.attrib["skipped"]
     report._elem.set("time", suite._elem.get("time"))
     written: bytes = report.tostring()
@@ -119,7 +117,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
 def _case(
     name: str, check: CheckResult, journal: Journal, where: Locations, put_off: Sequence[Finding]
 ) -> TestCase:
-    """One planned check; `put_off` says why nothing of the plan was run."""
+    """The testcase of one planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
     for judged in check.judged:
@@ -149,13 +147,14 @@ def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
 
 
 def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
-    """The lines if they have no more bytes than this; else the first, which say what failed, and
-    the last, which say what to do.
+    """The lines if they fit into `size` bytes, else the first and the last of them.
+
+    The first say what failed, and the last say what to do.
     """
     sizes = [len(line.encode("utf-8")) + 1 for line in lines]
     if sum(sizes) <= size:
         return lines
-    room = size - NAME  # for the line that says so
+    room = size - NAME  # room for the line that says so
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
     left_out = (
@@ -165,12 +164,12 @@ def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
 
 
 def _fitting(sizes: Sequence[int], size: int) -> int:
-    """How many of these, from the first on, have no more than `size` bytes together."""
+    """How many of these, from the first on, have at most `size` bytes together."""
     return sum(total <= size for total in itertools.accumulate(sizes))
 
 
 def _seconds(seconds: float) -> float:
-    """Never negative or in scientific notation, which no schema of these knows."""
+    """Seconds, never negative or in scientific notation, which the schemas do not allow."""
     return round(max(0.0, seconds), 3)
 
 
@@ -183,10 +182,11 @@ def _result(
 
 
 def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
-    """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins
-    and test databases read them.
+    """Properties of a measurement: `cpu_gemm_f64[cpu]`, its unit, limits and basis.
+
+    Each is a property of its own, as Jenkins and test databases read them.
     """
-    # Cut before what is added, so that a value and its unit keep names of their own.
+    # Cut before suffixes are added, so that a value and its unit keep different names.
     key = one_line(f"{judged.due.measurement}[{judged.due.component}]", NAME - 30)
     if judged.value is not None:
         yield key, repr(judged.value).removesuffix(".0")
@@ -209,15 +209,15 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
         yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
         yield f"{finding.kind}: {_line(finding.text)}"
-        if (
-            finding.kind != check.outcome
-        ):  # what made the outcome is told whole in the result beside this
+        # details of findings that made the outcome are in the result
+        if finding.kind != check.outcome:
             yield from map(_line, explanation.details(finding, where))
 
 
 def _ran(check: str, journal: Journal) -> Iterator[str]:
-    """The programs that a check ran, each with its log; last, where every
-    reader that shortens looks.
+    """The programs that a check ran, each with its log.
+
+    They come last, because readers that shorten the text keep its end.
     """
     bodies = [
         entry.body
@@ -235,7 +235,8 @@ def _ran(check: str, journal: Journal) -> Iterator[str]:
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:
     """Ask CI to attach a log.
 
-    Sessions write the names: none may lead out of the run's folder, or be another than it looks.
+    Sessions write the names, so a name that leads out of the run's folder, or would be changed by
+    `one_line`, is ignored.
     """
     path, inside = f"{run_dir / log}", Path(log)
     if (

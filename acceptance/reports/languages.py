@@ -1,6 +1,4 @@
-"""The languages that reports speak, each a file of fixtures/causes: the sentences by the English
-ones, and the causes and cures.
-"""
+"""The languages of reports, each a file of fixtures/causes: translations, causes and cures."""
 
 from __future__ import annotations
 
@@ -17,19 +15,17 @@ CODES = ("en", "zh-CN")
 
 
 class UnknownLanguage(Exception):
-    """A language was asked for that there is not; the message is one sentence
-    that names those there are.
-    """
+    """An unknown language was requested; the message is one sentence that names the known ones."""
 
 
 @functools.cache
 def catalogue(code: str) -> Catalogue:
-    """The file of one language. Raises AdviceFileError and FixtureMissing."""
+    """The file of one language. Raises AdviceFileError or FixtureMissing."""
     return advice.read(resources.locate("causes") / f"{code}.toml")
 
 
 def language(code: str) -> Language:
-    """One language by its code. Raises AdviceFileError and FixtureMissing."""
+    """One language by its code. Raises AdviceFileError or FixtureMissing."""
     found = catalogue(code)
     if code == ENGLISH.code:
         return ENGLISH
@@ -37,10 +33,10 @@ def language(code: str) -> Language:
 
 
 def choose(given: str | None, environ: Mapping[str, str]) -> Language:
-    """The language that was asked for, else that of the locale, else English; Traditional Chinese
-    is not what the file has.
+    """The given language, else that of the locale, else English.
 
-    Raises UnknownLanguage for one that was asked for and is not there.
+    There is no file for Traditional Chinese. Raises UnknownLanguage if the given language is
+    unknown.
     """
     if given is not None:
         code = _CODES.get(given.replace("_", "-").lower())
@@ -49,7 +45,7 @@ def choose(given: str | None, environ: Mapping[str, str]) -> Language:
                 f"--lang {given}: there is no such language; there are {' and '.join(CODES)}"
             )
         return language(code)
-    # The first that is set decides, as for every program (POSIX, locale).
+    # The first that is set decides, as POSIX says of the locale.
     locale = next(
         (value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := environ.get(name))), ""
     )

@@ -1,5 +1,6 @@
-"""Lines of a console: sentences, paths, and columns, fitted to a terminal's width, or left whole
-where it is none.
+"""Lines of a console: sentences, paths and columns.
+
+They are fitted to a terminal's width, and left whole elsewhere.
 """
 
 from __future__ import annotations
@@ -14,32 +15,29 @@ from acceptance.reports.panel import cut
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import clean, count_of, one_line
 
-HANG = 4  # columns by which the second line of a sentence is set in
-_MOST_LINES = 2_000  # of a table: more than any machine has GPUs and network cards
-# below this many columns nothing can be laid out: lines break where the terminal breaks them
+HANG = 4  # columns by which continuation lines are indented
+_MOST_LINES = 2_000  # of a table: more GPUs and network cards than any machine has
+# with fewer columns nothing is laid out: the terminal wraps lines itself
 _NARROW = 24
 
 
 class LineWriter:
-    """Writes to a console; untrusted text goes through as plain text, never as markup."""
+    """Write lines to a console; untrusted text is printed as plain text, never as markup."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        # A terminal gets its lines broken between words; a file gets one line a sentence, whatever
-        # its length.
+        # On a terminal, lines wrap between words; in a file, a sentence is one line of any length.
         self.watched = console.file.isatty() and not console.is_dumb_terminal
         self.signs = glyphs_for(console.encoding)
 
     @property
     def failure(self) -> OSError | None:
-        """Why nothing more could be printed, if that is so."""
+        """Why nothing more can be printed; None while output works."""
         stream = self.console.file
         return stream.failure if isinstance(stream, SafeOutput) else None
 
     def say(self, text: str, style: str = "", indent: int = 0) -> None:
-        """One sentence on a line of its own, broken between words where the
-        terminal is narrower.
-        """
+        """Print one sentence on a line of its own, wrapped between words on a terminal."""
         line = Text(one_line(text), style=style)
         room = self.console.width - indent - HANG
         if not self.watched or room < _NARROW or line.cell_len <= room + HANG:
@@ -50,8 +48,9 @@ class LineWriter:
             self.put(Text(" " * (indent + (HANG if index else 0))).append_text(part))
 
     def say_all(self, texts: Iterable[str], indent: int = 0) -> None:
-        """Each of many sentences as `say` has it; where nobody watches all of them at once,
-        because there may be tens of thousands.
+        """Print each of many sentences as `say` does.
+
+        Off a terminal all are printed at once, because there may be tens of thousands.
         """
         if self.watched:
             for text in texts:
@@ -60,22 +59,21 @@ class LineWriter:
             self.put(Text("\n".join(lines)))
 
     def path(self, text: str, indent: int = 0) -> None:
-        """A path or a command on a line of its own, never broken: it is there to be copied."""
+        """Print a path or a command on a line of its own, unbroken, so that it can be copied."""
         self.put(Text(f"{' ' * indent}{one_line(text)}"))
 
     def table(self, text: str) -> None:
-        """Lines that were laid out already, as they are."""
+        """Print lines that are laid out already."""
         lines = text.splitlines()
         for line in lines[:_MOST_LINES]:
-            self.put(Text(clean(line).replace("\t", " ")))  # no column of ours is set with tabs
+            self.put(Text(clean(line).replace("\t", " ")))  # no column of ours is aligned with tabs
         if len(lines) > _MOST_LINES:
             self.say(f"... ({count_of(len(lines) - _MOST_LINES, 'more line')})")
 
     def columns(self, *cells: tuple[str, int], style: str = "") -> None:
-        """One indented line of texts with their widths; a negative width sets the text to the
-        right.
+        """Print one indented line of texts with their widths; a negative width right-aligns.
 
-        A terminal's edge cuts the last.
+        The terminal's edge cuts the last text.
         """
         padded = [
             one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width)
@@ -84,11 +82,11 @@ class LineWriter:
         self.cut(Text("  " + "  ".join(padded), style=style))
 
     def cut(self, line: Text) -> None:
-        """One line that a terminal's edge cuts."""
+        """Print one line, cut at the terminal's edge."""
         if self.watched and self.console.width >= _NARROW:
             line = cut(line, self.console.width, self.signs)
         self.put(line)
 
     def put(self, line: Text) -> None:
-        """One line as it is."""
+        """Print one line as it is."""
         self.console.print(line, soft_wrap=True)

@@ -1,6 +1,4 @@
-"""Where the component of a finding is: what a person needs to find it in the machine, and a
-command to name it.
-"""
+"""The location of a finding's component, for people who search for it and for commands."""
 
 from __future__ import annotations
 
@@ -14,17 +12,16 @@ from acceptance.journal.reader import Journal
 from acceptance.machine import recorded_inventory
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-# A command is copied and typed: what does not look like a name is not known. No quote, `$` or blank
-# line may come in with it.
+# Commands are copied and typed: a text that does not look like a name counts as unknown, so that no
+# quote, `$` or blank line gets into one.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/#+ -]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Of one component: PCI address, slot, serial number, UUID, the driver's index, the kernel's
-    name.
+    """The location of one component; what is unknown is None.
 
-    What is not known is None.
+    PCI address, slot, serial number, UUID, the driver's index, the kernel's name.
     """
 
     address: str | None = None
@@ -35,23 +32,24 @@ class Location:
     name: str | None = None
 
     def values(self) -> dict[str, str]:
-        """What is known and may stand in a command, by name."""
+        """The known values that may be part of a command, by name."""
         found = ((one.name, getattr(self, one.name)) for one in fields(self))
         return {name: text for name, text in found if text is not None and _PLAIN.fullmatch(text)}
 
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The places of a run's components, by the names that findings use: `gpu0`, a PCI address,
-    `disk:sda`, `dimm:A1`, `net:eth0`.
+    """The locations of a run's components by the names in findings.
+
+    Such names are `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`.
     """
 
     found: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, component: str | None) -> Location:
-        """The place of a component; an empty one where nothing is known.
+        """The location of a component; an empty one if it is unknown.
 
-        A PCI address is a place by itself.
+        A PCI address is a location by itself.
         """
         if component is None:
             return Location()
@@ -64,7 +62,7 @@ NO_LOCATIONS = Locations()
 
 
 def find_locations(journal: Journal) -> Locations:
-    """What the journal's inventory tells of each component's place."""
+    """The location of each component in the journal's inventory."""
     return Locations(dict(_all(recorded_inventory.observed_record(journal.entries).inventory)))
 
 

@@ -1,4 +1,4 @@
-"""Panel: the gauges of every GPU and of the machine, laid out for the room that a terminal has.
+"""Panel: the gauges of the GPUs and the machine, laid out for a terminal's width.
 
 Pure: gauges in, lines out.
 """
@@ -19,11 +19,11 @@ from acceptance.reports.gauges import ALARMING, Gauge
 from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.text import one_line
 
-_GAP = 2  # columns between two columns
+_GAP = 2  # columns of space between two columns
 
 
 def cut(text: Text, room: int, signs: Glyphs) -> Text:
-    """The text on one line of so many columns; that something was cut is shown."""
+    """The text on one line of `room` columns; a cut is marked."""
     if text.cell_len > room:
         text.truncate(max(0, room - cell_len(signs.more)))
         text.append(signs.more)
@@ -33,7 +33,10 @@ def cut(text: Text, room: int, signs: Glyphs) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`worth` decides which columns go first where there is no room: the least."""
+    """A column of the panel.
+
+    Where there is no room, the columns of the least `worth` are dropped first.
+    """
 
     head: str
     width: int
@@ -43,7 +46,7 @@ class Column:
 
 
 def throttle_words(gauge: Gauge, language: Language) -> Text:
-    """What holds a GPU's clocks down, in words; nothing where nothing does."""
+    """The reasons that hold a GPU's clocks down, in words; empty if there are none."""
     words = {
         clock_reasons.HW_THERMAL: language("too hot (hardware)"),
         clock_reasons.SW_THERMAL: language("too hot"),
@@ -65,7 +68,7 @@ def throttle_words(gauge: Gauge, language: Language) -> Text:
 
 
 def turn(gauge: Gauge, language: Language) -> str:
-    """How far its burn is."""
+    """The progress of a GPU's burn."""
     return (
         language("turn {number} of {total}", number=gauge.lap[0], total=gauge.lap[1])
         if gauge.lap
@@ -78,7 +81,7 @@ def _value(value: float | None, unit: str) -> str:
 
 
 def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
-    """Every column, in the order in which they stand."""
+    """All columns in order."""
     return (
         Column(language("GPU"), 5, False, 9, lambda one: Text(one.name)),
         Column(language("power"), 6, True, 5, lambda one: Text(_value(one.power_w, "W"))),
@@ -102,7 +105,7 @@ def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
 
 
 def fitting_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    """The columns for which there is room: the least worth goes first."""
+    """The columns that fit; those of the least worth are dropped."""
     kept = list(columns)
     while len(kept) > 1 and sum(one.width + _GAP for one in kept) > width:
         kept.remove(min(kept, key=lambda one: one.worth))
@@ -110,7 +113,7 @@ def fitting_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]
 
 
 def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Glyphs) -> Table:
-    """A line a GPU, under a line of heads."""
+    """One line per GPU, below a line of heads."""
     found = fitting_columns(columns(language, signs), width)
     spare = max(0, width - sum(one.width + _GAP for one in found))
     made = Table(
@@ -144,8 +147,9 @@ def _extreme(
 
 
 def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
-    """Many GPUs in a few words: the hottest, the slowest, the power of all, errors, and what
-    holds them back.
+    """A summary of many GPUs.
+
+    It has the hottest, the slowest, the total power, errors, and the reasons that hold clocks down.
     """
     errors = sum(one.errors for one in gauges)
     whose = ", ".join(one.name for one in gauges if one.errors)
@@ -197,7 +201,7 @@ def gpu_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Ite
 
 
 def machine(values: Mapping[str, float], language: Language, signs: Glyphs) -> Iterator[Text]:
-    """The machine's own sensors: what it offers of processor and memory."""
+    """The machine's own sensors of processor and memory."""
     if (degrees := values.get("cpu_temperature_c")) is not None:
         yield Text(language("CPU {value}", value=_value(degrees, signs.degree)))
     if (clock := values.get("cpu_mhz_mean")) is not None:
@@ -209,7 +213,7 @@ def machine(values: Mapping[str, float], language: Language, signs: Glyphs) -> I
 
 
 def flow_lines(parts: Sequence[Text], width: int, signs: Glyphs) -> list[Text]:
-    """Parts side by side, as many to a line as there is room for, none broken."""
+    """Parts side by side, as many per line as fit, none broken."""
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + len(signs.between) + part.cell_len <= width:

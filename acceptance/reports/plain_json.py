@@ -1,5 +1,6 @@
-"""JSON that may be looked at: the same values, with every character that a screen would obey or
-hide written as its escape.
+"""JSON that is safe to print on a terminal.
+
+Characters that a terminal would obey or hide are escaped; the values stay the same.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import msgspec
 
 from acceptance.journal.segment import encoded
 
-# JSON itself escapes the first 32 control characters alone: DEL, the 8-bit ones and marks of
-# direction go through as they are.
+# JSON itself escapes only the first 32 control characters; DEL, the 8-bit ones and direction marks
+# stay.
 _NOT_ASCII = re.compile(r"[^\n\x20-\x7e]+")
 
 
@@ -21,10 +22,10 @@ def _escaped(letters: str) -> str:
 
 
 def render(value: object, encoding: str = "utf-8") -> bytes:
-    """A value as indented JSON with a line end.
+    """A value as indented JSON with a final line end.
 
-    Where `encoding`, a screen's, is not UTF-8, it is ASCII: one byte of a letter in UTF-8 can be a
-    control character there.
+    `encoding` is that of the terminal. If it is not UTF-8, the result is ASCII: one byte of a
+    letter in UTF-8 may be a control character there.
     """
     text = msgspec.json.format(encoded(value), indent=2).decode("utf-8")
     utf_8 = encoding.lower().replace("-", "").replace("_", "") == "utf8"

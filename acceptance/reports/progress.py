@@ -1,4 +1,4 @@
-"""How far a run is: what is running, what has ended and how, and about how long the rest takes."""
+"""Progress of a run: what is running, the outcomes so far, and the approximate time left."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from acceptance.reports.text import duration
 
 
 class RunProgress:
-    """How far a run is, reckoned from its plan.
+    """Progress of a run, computed from its plan.
 
-    A check that takes longer than planned holds the clock: time left never grows.
+    A check that takes longer than planned adds nothing: the time left never grows.
     """
 
     def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:
@@ -28,28 +28,28 @@ class RunProgress:
         self._running: tuple[str, float] | None = None
 
     def started(self, check: str) -> None:
-        """A check has begun."""
+        """Record the start of a check."""
         self._running = (check, self._now())
 
     def ended(self, check: str, outcome: Outcome) -> None:
-        """A check has ended."""
+        """Record the end of a check."""
         self._done_s += self._checks[check].seconds if check in self._checks else 0.0
         self.outcomes[outcome] += 1
         self._running = None
 
     @property
     def check(self) -> str | None:
-        """What is running now; None between two checks."""
+        """The running check; None between two checks."""
         return self._running[0] if self._running else None
 
     @property
     def planned(self) -> PlannedCheck | None:
-        """The same, as it was planned."""
+        """The running check as planned; None between two checks."""
         return self._checks.get(self._running[0]) if self._running else None
 
     @property
     def checks(self) -> int:
-        """How many checks the plan has."""
+        """The number of checks in the plan."""
         return len(self._checks)
 
     def elapsed_s(self) -> float:
@@ -57,11 +57,11 @@ class RunProgress:
         return self._now() - self._began_s
 
     def running_s(self) -> float:
-        """Seconds since the running check began; 0 between two."""
+        """Seconds since the running check began; 0 between two checks."""
         return self._now() - self._running[1] if self._running else 0.0
 
     def done_s(self) -> float:
-        """Seconds of the plan that are over."""
+        """Seconds of the plan that are done."""
         if self._running is None:
             return self._done_s
         check, began = self._running
@@ -69,5 +69,5 @@ class RunProgress:
         return self._done_s + min(self._now() - began, planned_s)
 
     def time_left(self, language: Language = ENGLISH) -> str:
-        """What is still to come, for people."""
+        """The approximate time left, in words."""
         return language("about {time} left", time=duration(max(0.0, self.total_s - self.done_s())))

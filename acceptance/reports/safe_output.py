@@ -1,5 +1,6 @@
-"""Standard output as a view of a run: it may go away (a closed pipe, a full disk, a lost
-terminal), and the run goes on without it.
+"""Standard output that may fail without ending a run.
+
+Causes are a closed pipe, a full disk or a lost terminal.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from typing import TextIO
 
 
 class SafeOutput(io.TextIOBase):
-    """A stream that never fails its writer.
+    """A stream whose writes never fail.
 
-    `failure` holds what went wrong first; from then on everything is thrown away.
-
-    A `plain` one writes ASCII alone, whatever the stream could carry.
+    `failure` holds the first error; all later output is dropped. A `plain` stream writes only
+    ASCII, whatever the underlying stream can carry.
     """
 
     def __init__(self, stream: TextIO, *, plain: bool = False) -> None:
@@ -25,23 +25,23 @@ class SafeOutput(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # the base class has an attribute
-        """The stream's own, which decides what may be drawn."""
+        """The stream's encoding, which decides which signs are drawn."""
         return "ascii" if self._plain else self._stream.encoding
 
     def isatty(self) -> bool:
-        """Whether somebody watches."""
+        """Whether the stream is a terminal."""
         return self._stream.isatty()
 
     def fileno(self) -> int:
-        """The stream's own."""
+        """The stream's file descriptor."""
         return self._stream.fileno()
 
     def writable(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def write(self, text: str) -> int:
-        """Write, or throw away."""
+        """Write the text, or drop it after a failure."""
         if self.failure is None:
             safe = (
                 text.encode("ascii", errors="backslashreplace").decode("ascii")
@@ -55,7 +55,7 @@ class SafeOutput(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or find out that there is nobody to read."""
+        """Flush the stream; an error is recorded."""
         if self.failure is None:
             try:
                 self._stream.flush()
@@ -63,13 +63,13 @@ class SafeOutput(io.TextIOBase):
                 self._lose(error)
 
     def close(self) -> None:
-        """Nothing: the stream is its owner's, and may be closed by now."""
+        """Do nothing: the stream belongs to its owner, and may be closed already."""
 
     def _lose(self, error: OSError) -> None:
         self.failure = error
         with contextlib.suppress(
             OSError
-        ):  # what the stream still holds must go somewhere, or Python fails over it at its end
+        ):  # the stream's buffer must go somewhere, else Python reports an error at exit
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self._stream.fileno())
             os.close(null)

@@ -1,6 +1,4 @@
-"""Values over nights as one line of letters: each stands for some nights that follow each other,
-by their median.
-"""
+"""Values over nights as one line of letters, each the median of some consecutive nights."""
 
 from __future__ import annotations
 
@@ -12,19 +10,17 @@ _PLAIN = "_.-=+*#@"
 
 
 def line(values: Sequence[float], width: int, *, plain: bool) -> str:
-    """As many letters as there are values, at most `width`, from the least value's to the
-    largest's; of equal values a line in the middle.
+    """One letter per value, at most `width`, scaled from the least value to the largest.
 
-    `plain` is for a terminal that draws no blocks.
+    Equal values give a line in the middle. `plain` is for a terminal that cannot draw blocks.
     """
     letters = _PLAIN if plain else _DRAWN
     count = min(len(values), width)
     parts = (
         values[len(values) * n // count : len(values) * (n + 1) // count] for n in range(count)
     )
-    cells = [
-        statistics.median_low(part) / 2 for part in parts
-    ]  # halved, so that no difference is beyond all numbers
+    # halved, so that no difference overflows
+    cells = [statistics.median_low(part) / 2 for part in parts]
     low, high = min(cells, default=0.0), max(cells, default=0.0)
     if low == high:
         return letters[3] * count

@@ -1,4 +1,4 @@
-"""The words that all reports share: the closing line, and what a check's lines say."""
+"""Words that all reports share: the closing line, and the lines of checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_NAMES = 3
 
 
 def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
-    """One line: the verdict, what it does not cover, and the counts."""
+    """The closing line: the verdict, what it does not cover, and the counts."""
     about = []
     if verdict.scope == "partial":
         about.append(language("partial: no acceptance of the machine"))
@@ -54,8 +54,9 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
-    """How many figures of which GPUs were recorded and held against nothing because nothing is
-    known of the model; None for none.
+    """How many measurements of which GPUs have no limit because the model is unknown.
+
+    None if there are none.
     """
     found = [
         judged.due
@@ -85,16 +86,14 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
 
 
 def finding_lines(findings: Iterable[Finding], places: Locations) -> Iterator[str]:
-    """Findings as lines, those with the same details together: a line each, and the details
-    once, below the last.
-    """
+    """Findings as lines; those with the same details share them, below the last of them."""
     for group, below in explanation.group_findings(findings, places):
         yield from (one_line(finding.text) for finding in group)
         yield from below
 
 
 def limit_text(judged: Judgement) -> str:
-    """What a value was held against."""
+    """The limit of a measurement, or that there is none."""
     due = judged.due
     return f"{due.limit}" if due.limit else "not judged"
 

@@ -1,4 +1,4 @@
-"""Templates of pages: whatever a value holds, the page shows it as harmless text on one line."""
+"""Page templates; every value is shown as harmless text on one line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from acceptance.reports.text import one_line
 
 
 def harmless(value: object) -> object:
-    """What a page may show of any value: untrusted text on one line, without control characters.
+    """The printable form of a value: untrusted text on one line, without control characters.
 
-    Jinja escapes it after that.
+    Jinja escapes it afterwards.
     """
     return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
 def environment(package: str) -> jinja2.Environment:
-    """The templates of a package; a name that was not given to one is an error, and no empty
-    place on the page.
+    """The templates of a package.
+
+    An undefined name in a template is an error, not an empty place on the page.
     """
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package),
@@ -27,5 +28,5 @@ def environment(package: str) -> jinja2.Environment:
         finalize=harmless,
         trim_blocks=True,
         lstrip_blocks=True,
-        auto_reload=False,  # a page is of one version, though rigproof be updated meanwhile
+        auto_reload=False,  # a page is of one version, even if rigproof is updated meanwhile
     )

@@ -1,6 +1,6 @@
-"""The terminal: the plan before, a live view during, violations and one closing line after.
+"""The terminal: the plan before a run, a live view during it, findings and a closing line after it.
 
-Calm lines where it is no terminal.
+Off a terminal there are plain lines in place of the live view.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
-_SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # who told of an event, for people
-_MOST_EVENTS = 100  # different ones that are told as they come; the reports have them all
+_SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # the source of an event, for people
+_MOST_EVENTS = 100  # different events printed as they come; the reports have all
 
 
 def _block(language: Language) -> tuple[tuple[str, str, FindingKind], ...]:
-    """The kinds of findings in their order, each with its word and style."""
+    """The kinds of findings in order, each with its word and style."""
     return (
         (language("FAIL"), "red", "fail"),
         (language("UNJUDGED"), "yellow", "error"),
@@ -61,14 +61,14 @@ def _block(language: Language) -> tuple[tuple[str, str, FindingKind], ...]:
 
 
 class _Check:
-    """What the journal has said so far of the check that is running."""
+    """The journal's records of the running check so far."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[Measured]] = {}
         self.skips: list[str] = []
 
     def figures(self) -> str:
-        """Its first figures; of several components the range. The page has them all."""
+        """Its first measurements; a range over several components. The page has them all."""
         return ", ".join(_figure(name, found) for name, found in list(self.values.items())[:4])
 
 
@@ -83,9 +83,7 @@ def _figure(name: str, measured: list[Measured]) -> str:
 
 
 class _Shown:
-    """What follows a run while it goes: how far it is, the gauges, and the view that draws them
-    or tells of them now and then.
-    """
+    """The views of a live run: its progress, its gauges, and the dashboard or the heartbeat."""
 
     def __init__(
         self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: LineWriter
@@ -95,7 +93,7 @@ class _Shown:
         self.live: Live | None = None
         self.calm: Heartbeat | None = None
         if lines.watched:
-            from acceptance.reports import dashboard  # where nobody watches, nothing is drawn
+            from acceptance.reports import dashboard  # only for a terminal
 
             board = dashboard.Dashboard(self.remaining, self.gauges, language, lines.signs)
             self.live = dashboard.live(lines.console, board)
@@ -105,7 +103,7 @@ class _Shown:
 
 
 class Terminal(LineWriter):
-    """Shows one run, in one language."""
+    """Show one run, in one language."""
 
     def __init__(self, console: Console, language: Language = ENGLISH) -> None:
         super().__init__(console)
@@ -116,7 +114,7 @@ class Terminal(LineWriter):
 
     @classmethod
     def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
-        """A terminal that writes to standard output for as long as that can be written."""
+        """A terminal on standard output, for as long as that can be written."""
         plain = language.code == "en" and plain_locale(os.environ)
         return cls(
             Console(file=cast("IO[str]", SafeOutput(sys.stdout, plain=plain)), highlight=False),
@@ -124,9 +122,9 @@ class Terminal(LineWriter):
         )
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
-        """The plan with its ETA and what it cannot detect.
+        """Print the plan with its duration and what it cannot detect.
 
-        With `details`, every measurement with its limit.
+        With `details`, every measurement with its limit too.
         """
         language = self._language
         measurements = sum(len(check.due) for check in plan.checks)
@@ -163,7 +161,7 @@ class Terminal(LineWriter):
             self.say(language("cannot detect: {text}", text=language(text)))
 
     def _limit_text(self, due: Due) -> str:
-        """What one measurement of one component is held against."""
+        """The limit of one measurement of one component."""
         held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
         text = held or self._language("recorded, not judged: {why}", why=due.unlimited)
         if due.ceiling is not None:
@@ -174,9 +172,9 @@ class Terminal(LineWriter):
         )
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
-        """Begin to show how the run goes.
+        """Start the live view or the heartbeat.
 
-        `addresses` are the names of GPUs by the PCI addresses that events speak of.
+        `addresses` are the names of GPUs by the PCI addresses in events.
         """
         self._shown = _Shown(plan, addresses or {}, self._language, self)
 
@@ -212,8 +210,9 @@ class Terminal(LineWriter):
             self.put(Text(line))
 
     def _event(self, body: Event) -> None:
-        """An event, once: the kernel log and NVML tell of the same, and a storm
-        tells of nothing new.
+        """Print an event once.
+
+        The kernel log and NVML report the same event, and a storm repeats itself.
         """
         name = (body.kind, body.code, body.component)
         if name in self._told or len(self._told) >= _MOST_EVENTS or body.severity == "info":
@@ -221,6 +220,7 @@ class Terminal(LineWriter):
         self._told.add(name)
         source = _SOURCES.get(body.source, body.source)
         where = self._shown.gauges.name(body.component) if self._shown else None
+        # name the component only if that adds to its address
         on = (
             f" on {where}" if where and where != body.component else ""
         )  # a name is told for an address alone
@@ -236,8 +236,7 @@ class Terminal(LineWriter):
         message, outcome = body.message, body.outcome
         about = message.split("\n")[0] or self._check.figures()
         if outcome == "pass" and self._check.skips:
-            # The session has nothing against a skip that is waived; it is none the less no
-            # measurement.
+            # The session accepts a waived skip, but it is no measurement.
             outcome = "pass" if self._check.values else "skip"
             about = "; ".join([*filter(None, [about]), *dict.fromkeys(self._check.skips)])
         if self._shown:
@@ -253,14 +252,12 @@ class Terminal(LineWriter):
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
     def verdict(self, verdict: Verdict, files: list[str], where: Locations = NO_LOCATIONS) -> None:
-        """The closing block: one entry per violation with its causes and the next command, where
-        the files are, and the verdict last.
-        """
+        """Print the closing block: findings with explanations, files, and the verdict last."""
         language, taught, shown = self._language, False, self._shown is not None
         for word, style, kind in _block(language):
             for said in closing.entries(verdict.of_kind(kind), where, language):
                 if taught or (shown and said.below):
-                    self.put(Text(""))  # an entry with its causes stands apart from its neighbours
+                    self.put(Text(""))  # an entry with its causes is set apart from its neighbours
                 taught, shown = bool(said.below), True
                 for checks, text in said.lines:
                     self.say(f"{word} {', '.join(checks)}: {text}", style)
@@ -288,7 +285,7 @@ class Terminal(LineWriter):
         self.say(summary.closing_line(verdict, language), _VERDICT[verdict.verdict])
 
     def _detail(self, text: str) -> None:
-        """A line below an entry; the next command is not broken, for it is there to be copied."""
+        """Print a line below an entry; a command is not wrapped, so that it can be copied."""
         if text.startswith(f"{self._language('next')}: "):
             self.path(text, indent=HANG)
         else:

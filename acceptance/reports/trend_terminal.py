@@ -1,6 +1,4 @@
-"""A machine's nights on the terminal: what changed most first, then every measurement with a
-line of its values.
-"""
+"""A machine's nights on the terminal: what changed most first, then every measurement."""
 
 from __future__ import annotations
 
@@ -13,16 +11,17 @@ from acceptance.reports import trend_words as words
 from acceptance.reports.glyphs import ASCII
 from acceptance.reports.terminal import Terminal
 
-WIDTH = 30  # letters of a line of values, where there is room
-_OTHERS = 90  # columns that all the rest takes
-_LEAST = 8  # letters that still show something
+WIDTH = 30  # letters of a sparkline, if there is room
+_OTHERS = 90  # columns of everything else
+_LEAST = 8  # letters of the shortest useful sparkline
 
 
 def show(
     report: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False
 ) -> None:
-    """Print the nights of a machine; `one` says that a measurement was named, so that what
-    changed most is not asked for.
+    """Print the nights of a machine.
+
+    `one` says that a measurement was named; the list of what changed most is then left out.
     """
     for line in words.opening(report, language):
         screen.say(line)
@@ -64,7 +63,7 @@ def show(
 
 def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, moved: bool) -> None:
     plain = screen.signs is ASCII
-    # A part that was replaced has a course of its own, and is told by its serial number.
+    # A replaced part has a series of its own, and is identified by its serial number.
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]
     replaced = (
         {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()

@@ -1,6 +1,4 @@
-"""What a machine's nights say, as page and terminal say it: their heads, a course as cells, and
-what changed between two eras.
-"""
+"""The words of a trend report for page and terminal: heads, cells, and changes of era."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from acceptance.core.limit import number
 from acceptance.history.trend import Changes, TrendDirection, TrendReport, TrendRow
 from acceptance.reports.text import size
 
-NONE = "-"  # a cell in which there is nothing
-LOAD = "load "  # before the name of a load whose seconds are a fact of an era
-_DATE = 10  # characters of a moment that are its date
+NONE = "-"  # an empty cell
+LOAD = "load "  # prefix of an era's fact that is a load's seconds
+_DATE = 10  # characters of a time that are its date
 
 
 def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
-    """Which machine, how many nights, and what they were judged."""
+    """The opening lines: the machine, its nights, and their verdicts."""
     lines = [
         language(
             "machine {id}: {nights} recorded",
@@ -59,7 +57,7 @@ def _nights(count: int, language: Language) -> str:
 
 
 def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
-    """How the shown nights ended, each way with its number."""
+    """The verdicts of the shown nights, counted."""
     ways = {
         "PASS": sum(night.verdict == "PASS" for night in report.shown),
         "FAIL": sum(night.verdict == "FAIL" for night in report.shown),
@@ -74,7 +72,7 @@ def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
 
 
 def arrow(trend: TrendDirection | None, *, plain: bool) -> str:
-    """A trend as one sign; `plain` is for a terminal that draws no arrows."""
+    """A trend as one sign; `plain` is for a terminal that cannot draw arrows."""
     if trend is None:
         return NONE
     drawn: dict[TrendDirection, str] = (
@@ -84,7 +82,7 @@ def arrow(trend: TrendDirection | None, *, plain: bool) -> str:
 
 
 def head(language: Language = ENGLISH) -> tuple[str, ...]:
-    """The heads of the columns of `cells`."""
+    """The column heads for `cells`."""
     return (
         language("measurement"),
         language("component"),
@@ -99,7 +97,7 @@ def head(language: Language = ENGLISH) -> tuple[str, ...]:
 
 
 def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
-    """One course as cells, without its unit in each."""
+    """One series as cells."""
     summary = row.summary
     values = (summary.median, summary.deviation, summary.last)
     median, deviation, last = (NONE if value is None else number(value) for value in values)
@@ -119,7 +117,7 @@ def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
 
 
 def share(row: TrendRow) -> str:
-    """How far the last nights lie from those before, as a share where there is one."""
+    """The change of the last nights against those before, as a share if possible."""
     summary = row.summary
     if summary.change is None or summary.before is None:
         return NONE
@@ -131,7 +129,7 @@ def share(row: TrendRow) -> str:
 
 
 def changed(changes: Changes, language: Language = ENGLISH) -> str:
-    """What differs between two eras."""
+    """The differences between two eras in words."""
     return "; ".join(_changed(name, before, after, language) for name, before, after in changes)
 
 
@@ -151,8 +149,9 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
 def prune_lines(
     folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH
 ) -> Iterator[str]:
-    """What was removed: folders of runs with their bytes, the values of so many nights; and how
-    many bytes stay.
+    """What was removed: folders of runs with their bytes, and the values of old nights.
+
+    The last line is the size of the remaining runs.
     """
     for name, held in folders:
         yield language("removed {name} ({size})", name=name, size=size(held))

@@ -1,5 +1,6 @@
-"""verdict.json: the verdict for programs, in the shape that is declared here and
-`docs/verdict.schema.json` publishes.
+"""verdict.json: the verdict for programs.
+
+Its shape is declared here and published in `docs/verdict.schema.json`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from acceptance.reports import plain_json
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
 
-SCHEMA: Literal[3] = 3  # goes up with every change of the shape: docs/verdict.md
+SCHEMA: Literal[3] = 3  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
@@ -228,7 +229,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
 def _verdict(
     word: VerdictWord, code: int, violations: dict[str, int], unjudged: dict[str, int]
 ) -> dict[str, Any]:
-    """A rule that types cannot state: which exit code and which reasons go with a verdict."""
+    """A rule that types cannot express: the exit code and the reasons that go with a verdict."""
     then = {"exit_code": {"const": code}, "violations": violations, "unjudged": unjudged}
     return {"if": {"properties": {"verdict": {"const": word}}}, "then": {"properties": then}}
 
@@ -243,14 +244,14 @@ def schema() -> dict[str, Any]:
         _verdict("PASS", 0, none, none),
         _verdict("FAIL", 1, some, {}),
         _verdict("UNJUDGED", 3, none, some),
-        # Only a run whose journal holds no plan may say nothing of it, and such a run is no PASS.
+        # Only a run without a plan in its journal may lack these, and such a run is no PASS.
         {"if": {"properties": {"checks": some}}, "then": {"required": planned}},
         {
             "if": {"properties": {"verdict": {"const": "PASS"}}},
             "then": {"properties": {"checks": some}},
         },
     ]
-    # A docstring's lines end where the source's do; a description is one text.
+    # A docstring is wrapped in the source; a description is one line.
     for one in (top, *components.values()):
         one["description"] = " ".join(one["description"].split())
     components["Bounds"]["anyOf"] = [{"required": ["low"]}, {"required": ["high"]}]
@@ -265,7 +266,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as the file `docs/verdict.schema.json` holds it."""
+    """The schema as in the file `docs/verdict.schema.json`."""
     return msgspec.json.format(msgspec.json.encode(schema()), indent=2).decode("utf-8") + "\n"
 
 
@@ -354,7 +355,7 @@ def _check(check: CheckResult) -> Check:
 
 
 def render(verdict: Verdict, journal: Journal) -> bytes:
-    """The file's content, a function of the verdict alone but for what was torn."""
+    """The content of verdict.json: a function of the verdict and of the journal's damage."""
     where = find_locations(journal)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
@@ -390,7 +391,7 @@ def _waived_whole(verdict: Verdict) -> Iterator[str]:
 
 
 def unreadable(run_id: str, reason: str) -> bytes:
-    """The file of a run whose journal holds no plan: nothing is known but why."""
+    """The file of a run whose journal holds no plan: only the reason is known."""
     content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (Row("run", reason),), (), (), (), (), (), {})
     return plain_json.render(content)
 

@@ -1,11 +1,9 @@
-"""The checks as pytest collected them, kept from one start to the next: a plan needs no pytest
-then.
+"""A cache of the checks that pytest collected, so that a plan needs no pytest.
 
-What pytest collects depends on rigproof's own files, on Python and on pytest, and on nothing else:
-the list is kept under all three. It lies in a folder that only this user can write, and is believed
-only whole, as this rigproof wrote it. Anything else counts as not there, and the checks are
-collected again. The sessions of a run collect for themselves, and refuse a plan of other files than
-theirs.
+What pytest collects depends only on rigproof's own files, on Python and on pytest, so these three
+are the key. The cache is in a folder that only this user can write to. An entry is used only where
+it is whole and was written by this rigproof; otherwise the checks are collected again. The sessions
+of a run collect for themselves, and refuse a plan that was made from other files.
 """
 
 from __future__ import annotations
@@ -24,16 +22,16 @@ import msgspec
 from acceptance.core.regular_file import MIB
 from acceptance.session.context import Answer
 
-# How many lists are kept: those of some checkouts and Pythons, side by side.
+# Maximum number of lists: for several checkouts and Pythons side by side.
 MOST = 8
 PREFIX = "checks-"
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
-# No such folder or file, or not ours; no home; no pytest.
+# A missing folder or file, or another user's; no home; no pytest.
 _TROUBLE = (OSError, RuntimeError, ImportError)
 
 
 class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file holds: the list, and what it was collected with."""
+    """The content of a cache file: the list, and the versions that collected it."""
 
     python: str
     pytest: str
@@ -41,15 +39,13 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def folder() -> Path:
-    """Where lists are kept. Raises RuntimeError where this user has no home."""
+    """The cache folder. Raises RuntimeError where this user has no home."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "rigproof"
 
 
 def read(digest: str) -> Answer | None:
-    """The list of the package with this digest; None where it is not kept, or
-    not to be believed.
-    """
+    """The list of the package with this digest; None where there is no valid one."""
     with contextlib.suppress(*_TROUBLE, ValueError), _own_folder(folder()) as place:
         checksum, _, text = _read(_name(digest), place).partition(b"\n")
         if checksum == _sum(text):
@@ -61,15 +57,15 @@ def read(digest: str) -> Answer | None:
 
 
 def keep(answer: Answer) -> None:
-    """Keep a list.
+    """Store a list.
 
-    Where that cannot be, the next start collects it again, and nothing else is lost.
+    Where that fails, the next start collects the list again; nothing else is lost.
     """
     with contextlib.suppress(*_TROUBLE):
         place = folder()
         place.parent.mkdir(mode=0o700, exist_ok=True)
         if place.parent.stat().st_uid != os.geteuid():
-            return  # as root with another user's home: nothing of root's is left in there
+            return  # root with another user's home: root leaves nothing there
         place.mkdir(mode=0o700, exist_ok=True)
         with _own_folder(place) as own:
             text = msgspec.json.encode(_Kept(sys.version, _pytest_version(), answer))
@@ -78,8 +74,9 @@ def keep(answer: Answer) -> None:
 
 
 def _pytest_version() -> str:
-    """The version of the pytest that sessions import; to import pytest itself
-    takes as long as a plan.
+    """The version of the pytest that sessions import.
+
+    Importing pytest itself takes as long as a plan.
     """
     from _pytest._version import version
 
@@ -97,7 +94,7 @@ def _sum(text: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _own_folder(place: Path) -> Iterator[int]:
-    """A folder of this user's that nobody else can write, open. Raises OSError where it is none."""
+    """Open a folder of this user's that nobody else can write to; raises OSError otherwise."""
     opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _require_own(os.fstat(opened), place.name)
@@ -122,7 +119,7 @@ def _read(name: str, place: int) -> bytes:
 
 
 def _write(name: str, content: bytes, place: int) -> None:
-    """Put a file in its place whole: who reads meanwhile finds the old one or the new one."""
+    """Write a file atomically: a concurrent reader sees the old one or the new one."""
     draft = f"{PREFIX}{secrets.token_hex(8)}.draft"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -136,7 +133,7 @@ def _write(name: str, content: bytes, place: int) -> None:
 
 
 def _prune(place: int) -> None:
-    """Remove all but the newest files; a draft that was left behind goes in its turn."""
+    """Remove all but the newest files, abandoned drafts included."""
     with os.scandir(place) as entries:
         ours = [entry for entry in entries if entry.name.startswith(PREFIX)]
         ours.sort(key=lambda one: one.stat(follow_symlinks=False).st_mtime_ns, reverse=True)

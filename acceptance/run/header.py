@@ -1,6 +1,4 @@
-"""The first records of a run: the plan and where everything came from, and the
-machine as it showed itself.
-"""
+"""The first records of a run: the plan, the provenance, and the observed machine."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from acceptance.station.base import Station
 
 
 def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> Iterator[Body]:
-    """What a run's journal begins with."""
+    """The first records of a run's journal."""
     options, plan = prepared.options, prepared.plan
     facts = provenance.gather(
         station=station.name,

@@ -1,4 +1,4 @@
-"""Leave a machine in use alone, and record the skipped night as a run."""
+"""Skips a run on a machine in use, and records the skipped night as a run."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ def find_users(
     probe: Callable[[], NvmlAnswer] = _probe,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[str, ...]:
-    """Who is using the GPUs that the plan tests, at the first of several looks that finds somebody;
-    empty where all are idle.
+    """The users of the GPUs that the plan tests; empty where all are idle.
 
-    The first look is the one at the inventory. A library that cannot be asked names nobody: the
-    checks tell of it.
+    It samples the GPUs several times and stops at the first sample with a user. The first sample is
+    the inventory's. Where NVML cannot be queried there are no users: the checks report that.
     """
     due = tuple(gpu for gpu in gpus(prepared.inventory) if gpu.name in prepared.plan.gpus)
     found = describe_gpu_users(prepared.inventory.nvml, due, nights.idle_use)
@@ -51,8 +50,9 @@ def find_users(
 
 
 def busy_reason(error: lock.MachineBusy) -> str:
-    """That another rigproof run has the machine, and for how long as far as clocks tell, as a
-    reason to leave it alone.
+    """The reason to leave the machine alone: another rigproof run has it, and for how long.
+
+    The time is given as far as clocks allow.
     """
     if error.held_s < 0:
         return f"{error}; for how long cannot be told, because the clock was set back meanwhile"
@@ -62,7 +62,7 @@ def busy_reason(error: lock.MachineBusy) -> str:
 def postpone(
     prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH
 ) -> Verdict:
-    """Write down that nothing was run, as a run. Raises JournalError when it cannot be written."""
+    """Record a skipped run. Raises JournalError when it cannot be written."""
     with segment.Writer(run_dir / reader.SUPERVISOR, prepared.options.root) as writer:
         for body in header_records(prepared, HostStation(), run_dir):
             writer.write(body)
@@ -74,11 +74,11 @@ def postpone(
 def describe_gpu_users(
     answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float
 ) -> tuple[str, ...]:
-    """Who or what is using each of these GPUs, a sentence each; empty when all are idle.
+    """The users of each of these GPUs, a sentence each; empty where all are idle.
 
-    `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose
-    driver tells neither its processes nor its utilisation is not known to be idle. One that NVML
-    does not know, or that stopped answering, has no user: the checks tell of it.
+    `most_use` is the largest utilisation (0 to 1) of an idle GPU, because a desktop draws on it. A
+    GPU whose driver reports neither processes nor utilisation is not known to be idle. One that
+    NVML does not know, or that stopped answering, has no user: the checks report it.
     """
     return tuple(_users(answer, due, most_use))
 

@@ -1,8 +1,7 @@
-"""What a run's view is shown: the sessions' records, and what the watch sees beside them.
+"""Feeds a run's view: the records of the sessions, and those of the watch.
 
-A view is for people and decides nothing. One that fails is shown nothing more, and a segment of the
-watch's that cannot be read is not looked at again: the fold reads the same segments later,
-strictly.
+A view is for people and decides nothing. A view that fails receives nothing more, and an unreadable
+segment of the watch is not read again: the fold reads the same segments later, strictly.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ from acceptance.journal import reader, segment
 View = Callable[[Entry], None]
 
 PERIOD_S = 1.0
-# The end of a segment of samples that is looked at: a look at sixteen GPUs with all their counters,
-# and more.
+# Bytes read from the end of a segment of samples: more than one sample of sixteen GPUs with all
+# their counters.
 TAIL_BYTES = 64 << 10
 
 
 class LiveFeed:
-    """Shows a view what happens.
+    """Passes records to a view.
 
-    `events` are the segments of the watch that tell of events; `failure` is why the view is shown
-    no more.
+    `events` are the watch's segments of events; `failure` is why the view receives nothing more.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class LiveFeed:
         self._seen: dict[tuple[str, str | None], int] = {}
 
     def show(self, entry: Entry) -> None:
-        """Show one record. Never raises: a run does not end because nobody can be told of it."""
+        """Pass one record to the view. Never raises: a failing view does not end a run."""
         if self.failure is None:
             try:
                 self._view(entry)
@@ -53,10 +51,9 @@ class LiveFeed:
                 self.failure = f"the view of the run failed ({type(error).__name__}: {error})"
 
     def poll(self, *, last: bool = False) -> None:
-        """Show what the watch has seen since the last look, once a second at most; of samples each
-        component's newest.
+        """Pass on the watch's new records, at most once a second.
 
-        Never raises.
+        Of samples only each component's newest. Never raises.
         """
         now_s = self._now_s()
         if self.failure is not None or (now_s < self._due_s and not last):

@@ -16,18 +16,16 @@ from typing import Self
 from acceptance.core import regular_file
 
 NAME = "run/lock/rigproof.lock"
-# Between taking the lock and writing down by whom, a holder needs microseconds; one that was not
-# given the processor needs longer.
+# A holder needs microseconds between taking the lock and writing its name; one without processor
+# time needs longer.
 _SETTLED_S = 0.2
 
 
 class MachineBusy(Exception):
     """Another run holds the lock; the message is one sentence.
 
-    `held_s` says for how many seconds, since it last wrote into the lock.
-
-    It does so when it takes the lock, and when its run gets a folder. A clock that was set back
-    meanwhile makes it negative.
+    `held_s` is the number of seconds since the holder last wrote to the lock: when it took the
+    lock, or when its run got a folder. It is negative where the clock was set back meanwhile.
     """
 
     def __init__(self, text: str, held_s: float) -> None:
@@ -41,8 +39,10 @@ class LockError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What the file says: who holds the lock, or held it last; where to, as soon as it has a
-    run; and where to the one before it wrote.
+    """The content of the lock file.
+
+    The process that holds or last held the lock, its run directory as soon as it has a run, and the
+    run directory of the holder before it.
     """
 
     pid: int
@@ -51,11 +51,11 @@ class _Written:
 
 
 class MachineLock:
-    """An advisory lock that the kernel releases when its holder dies, by SIGKILL included.
+    """An advisory lock that the kernel releases when its holder dies, even by SIGKILL.
 
-    The file keeps the holder's run directory, so that the next start can find a run that was never
-    finished. It was last written to when its holder took it, or got a run: so others can tell for
-    how long it has been held.
+    The file stores the holder's run directory, so that the next start can find an unfinished run.
+    The holder writes it when it takes the lock and when it gets a run, so the file's time tells
+    others how long the lock has been held.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -86,7 +86,7 @@ class MachineLock:
         return self
 
     def _busy(self) -> MachineBusy:
-        """Who has it, and for how long."""
+        """The error that names the holder, and for how long it has held the lock."""
         time.sleep(_SETTLED_S)
         holder = self._read()
         writing = f", writing to {holder.run_dir}" if holder and holder.run_dir else ""
@@ -129,7 +129,7 @@ class MachineLock:
             ) from error
 
     def _read(self) -> _Written | None:
-        """What the file says, if it is what we write: every user may write to it."""
+        """The file's content, if it is well formed: every user may write to the file."""
         try:
             found = json.loads(os.pread(self._file, 65536, 0))
         except (ValueError, RecursionError):
@@ -147,13 +147,11 @@ class MachineLock:
         return _Written(found["pid"], *places)
 
     def last_run(self) -> Path | None:
-        """The run directory that the holder before this one wrote to, or the last that did; None
-        where there is none.
-        """
+        """The run directory of the last holder that had one; None where there is none."""
         return Path(self._before) if self._before is not None else None
 
     def claim(self, run_dir: Path) -> None:
-        """Write down whose run it is. Raises LockError when the disk does not take it."""
+        """Record the run directory. Raises LockError when it cannot be written."""
         self._write(str(run_dir))
 
     def _write(self, run_dir: str | None) -> None:

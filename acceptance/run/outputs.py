@@ -1,6 +1,6 @@
 """The files of a run that are views of its journal: verdict.json, junit.xml, report.html.
 
-Any of them can be written again at any time.
+Each can be written again at any time.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def judge(run_dir: Path) -> Verdict:
 
 
 def load() -> None:
-    """Load what writes a run's files, which takes its time: a run does so while its first session
-    begins.
+    """Import the modules that write a run's files, while its first session starts.
 
-    What is loaded then is what ends the run, though rigproof was updated meanwhile.
+    Importing takes time. The run also ends with the modules of its start, even if rigproof is
+    updated meanwhile.
     """
     import acceptance.journal.samples
     import acceptance.reports.junit
@@ -38,10 +38,13 @@ def load() -> None:
 
 
 def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
-    """Fold a run and write its files, the page in this language; the verdict goes last: a run
-    with a verdict counts as closed.
+    """Fold a run and write its files, the page in this language.
+
+    The verdict is written last: a run with a verdict counts as closed.
     """
     from acceptance.expect import gpu_limits
+
+    # imported here, because neither the start of a run nor `judge` needs it
     from acceptance.journal import (
         samples,  # not sooner: what begins a run, and `judge`, need none of it
     )
@@ -68,8 +71,9 @@ def write_unreadable(run_dir: Path, reason: str) -> None:
 
 
 def unlink_latest(out: Path) -> None:
-    """Take `latest` away for as long as there is no new run: whoever publishes it must not find
-    yesterday's verdict there.
+    """Remove `latest` while there is no new run.
+
+    Whoever publishes it must not find yesterday's verdict there.
     """
     with contextlib.suppress(OSError):
         if (out / "latest").is_symlink():
@@ -77,8 +81,9 @@ def unlink_latest(out: Path) -> None:
 
 
 def link_latest(run_dir: Path) -> None:
-    """Point `latest` in the output folder to this run; a file system without
-    links simply has none.
+    """Point `latest` in the output folder to this run.
+
+    A file system without links has no `latest`.
     """
     draft = run_dir.parent / f".latest.{os.getpid()}"
     try:

@@ -1,6 +1,6 @@
 """Everything before a run: machine file, inventory, limits, and the plan.
 
-Nothing is heated and nothing is written here.
+No hardware is loaded and no journal is written here.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from acceptance.run import check_cache, profile
 from acceptance.session import context as session_context
 from acceptance.station.options import Options
 
-# What the memory test fills of the free RAM where the machine file does not say: room stays for the
-# system and for our own logs.
+# Share of the free RAM that the memory test fills where the machine file does not say: the rest is
+# for the system and our own logs.
 TEST_SHARE = 0.8
 ROOM = MIB  # bytes: many times what collecting writes
 
 
-# 0.89 to 1.05 was seen on a healthy 16-core VM.
+# Not judged in a virtual machine: a healthy 16-core VM showed 0.89 to 1.05.
 CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
 VIRTUAL_CORES = (
     "virtual CPUs share their cores with other guests: a [[limit]] in the machine "
@@ -54,8 +54,9 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A run that is ready to start; `notes` are what its reader must know of
-    how it was prepared.
+    """A run that is ready to start.
+
+    `notes` tell the reader of its reports how it was prepared.
     """
 
     options: Options
@@ -66,26 +67,26 @@ class PreparedRun:
     notes: tuple[Note, ...] = ()
 
     def matrix(self) -> topology.Topology:
-        """How GPUs and network cards reach each other."""
+        """The paths between GPUs and network cards."""
         return topology.build(self.inventory, self.inventory.places)
 
     def observed(self) -> Observed:
-        """The machine as it shows itself, as a record."""
+        """The inventory and the topology as a record."""
         return Observed(msgspec.to_builtins(self.inventory), self.matrix().rows())
 
 
 def collect(root: Path) -> session_context.Answer:
-    """Every check there is, as the package's own pytest collected it. Raises PreparationError."""
+    """All checks, as the package's own pytest collects them. Raises PreparationError."""
     with start_collection(root) as answer:
         return answer()
 
 
 @contextlib.contextmanager
 def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
-    """The same in two steps, with time between them for something else: what it gives waits for the
-    checks.
+    """Like `collect`, in two steps with time for other work between them.
 
-    They are collected once for each package, Python and pytest. Both steps raise PreparationError.
+    The context's value is a function that waits for the checks. They are collected once for each
+    package, Python and pytest. Both steps raise PreparationError.
     """
     digest = provenance.package_digest()
     known = check_cache.read(digest)
@@ -95,9 +96,8 @@ def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer
 
     def collected() -> session_context.Answer:
         found = _answer(running.wait(), answer)
-        if (
-            found.digest == digest
-        ):  # else it was changed meanwhile, and whose list this is is not known
+        # otherwise the package changed meanwhile, and the list's origin is unknown
+        if found.digest == digest:
             check_cache.keep(found)
         return found
 
@@ -138,7 +138,7 @@ def _room_for_files() -> Iterator[None]:
 def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
     with _room_for_files():
         if done.returncode != 0 or not answer.is_file():
-            # A full disk raises here; pytest's own words for it are a traceback.
+            # A full disk raises here; pytest itself would print a traceback.
             answer.with_name("room").write_bytes(bytes(ROOM))
             reason = done.last_lines() or "install it again"
             raise PreparationError(
@@ -154,7 +154,7 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
 
 
 def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Override]:
-    """Every limit that the machine file brings, strongest first."""
+    """All limits from the machine file, strongest first."""
     yield from declaration.own_limits(declared, file)
     yield from declaration.declared_limits(declared, file)
     named = [dimm.configured_mts or dimm.rated_mts for dimm in declared.memory.dimm]
@@ -166,9 +166,9 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
 
 
 def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
-    """The most that is possible of processors and RAM.
+    """The ceilings of processors and RAM.
 
-    What the firmware of a virtual machine says of its modules is made up.
+    A virtual machine's modules are ignored, because its firmware invents them.
     """
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
     singles = [components.core_name(core) for group in cpu.core_groups for core in group.cores]
@@ -179,7 +179,7 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
 def book(
     declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]
 ) -> LimitBook:
-    """The limits of this machine, with the GPUs of these names, in order of precedence."""
+    """The limits of this machine with these GPUs, in order of precedence."""
     defaults = limit_book.read_defaults(resources.locate("models") / "host.toml")
     if inventory.cpu.virtualised:
         defaults = defaults.after(
@@ -195,8 +195,9 @@ def book(
 
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
-    """How much RAM the memory test fills: the declared share of what is free, at most what the
-    profile allows.
+    """GiB of RAM that the memory test fills.
+
+    The declared share of the free RAM, at most the profile's maximum.
     """
     share = (
         declared.memory.test_share
@@ -204,7 +205,7 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
         else TEST_SHARE
     )
     free = inventory.memory.available_bytes
-    if free is None:  # kernels before 3.14 do not say
+    if free is None:  # kernels before 3.14 do not report it
         free = inventory.memory.total_bytes // 2
     return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
 
@@ -212,9 +213,7 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 def memory_gap(
     filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
 ) -> list[str]:
-    """A gap where so much RAM is taken that less than half of the share is free to be tested,
-    and the profile asks for more.
-    """
+    """A gap where less than half of the share is free, unless the profile asks for no more."""
     share = (
         declared.memory.test_share
         if declared and declared.memory.test_share is not None
@@ -232,10 +231,11 @@ def memory_gap(
 
 
 def prepare(options: Options) -> PreparedRun:
-    """Make the plan. Raises what the parts raise: each is one sentence for the user."""
+    """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
-    with start_collection(options.root) as collected:  # each takes its second: they go side by side
+    # observation and collection take about a second each, and run side by side
+    with start_collection(options.root) as collected:
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None

@@ -11,17 +11,17 @@ from acceptance import resources
 
 
 class ProfileError(Exception):
-    """No such profile, or the file of profiles is wrong; the message is one sentence."""
+    """No such profile, or the file of profiles is invalid; the message is one sentence."""
 
 
 class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a run gives way to whoever uses the machine.
+    """How a run gives way to other users of the machine.
 
-    `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each
-    of `looks` looks, `apart_s` seconds apart. So many nights in a row as `most_skipped` on which
-    the machine was in use are a failure. Another rigproof run that has had the machine for less
-    than `together_s` seconds was started for the same night; one that has had it for longer is a
-    user like others.
+    `niceness` is that of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in
+    each of `looks` samples, `apart_s` seconds apart. `most_skipped` nights in a row on which the
+    machine was in use are a failure. Another rigproof run that has had the machine for less than
+    `together_s` seconds was started for the same night; one that has had it for longer counts as
+    any other user.
     """
 
     niceness: Annotated[int, msgspec.Meta(ge=0, le=19)]
@@ -33,13 +33,11 @@ class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`seconds` by load; a load that is not named is not run.
+    """A selection of loads: `seconds` by load; a load that is not named does not run.
 
-    `cannot_detect` is told before anything is heated.
-
-    `memory_gib_max` caps what the memory test fills, where filling a large machine would take
-    longer than the profile lasts. `nights` is there for a profile that runs unattended beside other
-    work.
+    `cannot_detect` is shown before any load. `memory_gib_max` limits the memory test, where filling
+    a large machine would take longer than the profile lasts. `nights` is set for a profile that
+    runs unattended beside other work.
     """
 
     summary: str
@@ -49,10 +47,10 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nights: IdlePolicy | None = None
 
 
-# The burn of the whole machine: `--burn` (or BURN= in make) sets its time, as builders do.
+# The burn of the whole machine. `--burn` (or BURN= in make) sets its time.
 BURN = "burn"
-# The burns of single parts before it keep their time, but last no longer than that; other loads
-# measure and have their own time.
+# The burns of single parts before it keep their time, but last no longer than the whole burn. Other
+# loads are measurements with their own time.
 SINGLE = (
     "stress_ng",
     "cpu_gemm",
@@ -71,15 +69,16 @@ def read(path: Path) -> dict[str, Profile]:
 
 
 def choose(profiles: dict[str, Profile], name: str) -> Profile:
-    """The profile of that name. Raises ProfileError, naming those there are."""
+    """The profile of that name. Raises ProfileError, listing the names."""
     if name not in profiles:
         raise ProfileError(f"there is no profile {name!r}: choose one of {', '.join(profiles)}")
     return profiles[name]
 
 
 def seconds(profile: Profile, burn_s: float | None) -> dict[str, float]:
-    """Seconds of each load; `burn_s` replaces those of the burn of the whole machine, and single
-    burns last no longer than that.
+    """Seconds of each load; `burn_s` replaces those of the burn of the whole machine.
+
+    Single burns last no longer than that.
     """
     if burn_s is None:
         return dict(profile.seconds)

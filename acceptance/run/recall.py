@@ -1,9 +1,8 @@
-"""Connect a run with the machine's history: add the reference to its plan, and add the run
-afterwards.
+"""Connects a run with the machine's history: references before it, and the result after it.
 
-The plan carries all of it, so that a run can be judged again from its journal alone. A history or a
-baseline that cannot be read does not end a run: where the machine has a baseline it keeps the run
-from passing, because nobody could say what has changed since.
+The references are in the plan, so that a run can be judged again from its journal alone. An
+unreadable history or baseline does not end a run. Where the machine has a baseline, the run then
+cannot pass, because the changes since are unknown.
 """
 
 from __future__ import annotations
@@ -57,10 +56,9 @@ _CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class RecalledPlan:
-    """A plan with what is remembered in it, what the reader must know of that, and how many runs in
-    a row were put off.
+    """A plan with its references from history, notes about them, and the skipped runs in a row.
 
-    `put_off` says why it is not known, where the history cannot be read.
+    `put_off` is the number of skipped runs, or the error where the history cannot be read.
     """
 
     plan: Plan
@@ -68,10 +66,10 @@ class RecalledPlan:
     put_off: int | HistoryError
 
     def postponement(self, users: tuple[str, ...], most: int) -> Postponed:
-        """That this run is put off, too.
+        """The record that this run is skipped too.
 
-        Raises HistoryError where nobody can tell how many in a row that makes: it may be one too
-        many.
+        Raises HistoryError where the number of skipped runs in a row is unknown: it may exceed the
+        maximum.
         """
         if isinstance(self.put_off, HistoryError):
             text = (
@@ -83,10 +81,10 @@ class RecalledPlan:
         return Postponed(users, self.put_off + 1, most)
 
     def postpone_later(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
-        """How this run is put off where somebody comes in its middle; None where nights skipped in
-        a row cannot be counted.
+        """A function that makes the record of a run skipped midway because of other users.
 
-        It then goes on, and its checks tell of them.
+        None where the skipped nights cannot be counted. The run then goes on, and its checks report
+        the users.
         """
         return (
             None
@@ -96,21 +94,21 @@ class RecalledPlan:
 
 
 class HistoryRecall:
-    """What is remembered in one output folder of one machine.
+    """The history of one machine in one output folder.
 
-    Nothing here raises into a run but what names a fault of rigproof's own.
+    A run sees only errors in rigproof's own files; other trouble becomes a note or a gap.
     """
 
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
         self._out = out
         self._machine_id = clock.machine_id(root)
-        self._said: tuple[str, ...] = ()  # before the run; once is enough
+        self._said: tuple[str, ...] = ()  # sentences already reported before the run
 
     def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
 
-        Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is
-        wrong.
+        Raises NoiseFileError, DriftFileError or ChangeFileError where one of rigproof's own files
+        is invalid.
         """
         plan, notes, gaps = prepared.plan, [], []
         accepted: Certificate | None = None
@@ -135,9 +133,8 @@ class HistoryRecall:
                 after = 0
                 if accepted is not None:
                     after, by_clock = _accepted_at(store, accepted.birth)
-                    if (
-                        by_clock and night.day_of(accepted.birth.utc) > today
-                    ):  # no night would count until then
+                    # no night would count until then
+                    if by_clock and night.day_of(accepted.birth.utc) > today:
                         gaps.append(
                             f"{NIGHTLY_CHANGES_UNKNOWN}: {by_clock}, which is yet to come: {_CLOCK}"
                         )
@@ -162,15 +159,16 @@ class HistoryRecall:
         if accepted is not None:
             rules = change_rules.read(resources.locate("changes.toml"))
             made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
-        if plan.scope == "full":  # a part of the machine is no acceptance of it anyway
+        if plan.scope == "full":  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
         return RecalledPlan(
             made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
         )
 
     def keep(self) -> tuple[str, ...]:
-        """Add every closed run that is not remembered yet, this one among them; returns what
-        `recall` has not told yet.
+        """Add every closed run that the history lacks, this one included.
+
+        Returns the sentences that `recall` has not reported yet.
         """
         try:
             store, said = rebuild.open_history(self._out, self._machine_id)
@@ -186,10 +184,10 @@ def _era(prepared: PreparedRun, station: Station) -> Era:
 
 
 def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
-    """The number of the night on which the machine was accepted; where the history does not hold
-    it, that of the last one by the clock.
+    """The number of the night on which the machine was accepted.
 
-    Then this is said as well, as the beginning of a sentence.
+    Where the history lacks that run, the number of the last night up to its day by the clock, and
+    the beginning of a sentence that says so.
     """
     known = queries.number(store, birth.run_id)
     if known is not None:
@@ -202,9 +200,7 @@ def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
 
 
 def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
-    """What has changed since the last night that others are held against, where nights of this
-    era are not there yet.
-    """
+    """A note on what has changed since the last night, where this era has no nights yet."""
     before = next(
         (one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None
     )
@@ -220,8 +216,9 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
 
 
 def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
-    """The counters that a plan reads: the part keeps them, so that no image or
-    driver ends their past.
+    """The counters that a plan reads.
+
+    A counter is kept by its part, so a new image or driver does not end its past.
     """
     return frozenset(
         due.measurement
@@ -232,8 +229,9 @@ def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
 
 
 class _Born:
-    """The values of the run that accepted the machine, by the part that they are of: one that
-    moved to another slot keeps its own.
+    """The measurements of the baseline, by the part that they belong to.
+
+    A part that moved to another slot keeps its own.
     """
 
     def __init__(self, accepted: Certificate | None) -> None:
@@ -253,7 +251,7 @@ class _Born:
                 ] = figure.value
 
     def value(self, part: PartMeasurement) -> float | None:
-        """The value of a part; None where it was not there, or not measured."""
+        """The baseline's value of a part; None where it was not there, or not measured."""
         return self._values.get(part)
 
 
@@ -274,9 +272,9 @@ def _with_past(
         if rule is None:
             return due
         if any(one.measurement is not None and covers(one, check, due) for one in plan.waivers):
-            rule = dataclasses.replace(
-                rule, limit=None
-            )  # a waived limit fails nothing that the nights would not allow
+            # A waived limit fails nothing, so it cannot replace the bounds from the
+            # nights.
+            rule = dataclasses.replace(rule, limit=None)
         part = night.series_key(check, due, identities, plan.gpus).part
         found = build_reference(
             nights.get(part, ()),

@@ -1,6 +1,4 @@
-"""What the self-test of this build was worth on this machine, as the reports of
-every run tell it.
-"""
+"""The score of the last self-test of this build on this machine, for the reports of every run."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ NEVER = "not run on this machine with this build: `make selftest` shows what it 
 
 
 class SelftestRecord(msgspec.Struct, frozen=True):
-    """What a self-test leaves beside the runs: when, of which build, on which
-    machine, and with what score.
-    """
+    """The result of a self-test, stored beside the runs: time, build, machine and score."""
 
     utc: str
     package_digest: str
@@ -26,10 +22,10 @@ class SelftestRecord(msgspec.Struct, frozen=True):
     faults: int
     alarms: int
     clean_runs: int
-    kind: str  # "short" or "long", or what of it was chosen
+    kind: str  # "short" or "long", or the selected parts
 
     def sentence(self) -> str:
-        """Its score in one line."""
+        """The score in one line."""
         missed = "" if self.caught == self.faults else f" ({self.faults - self.caught} MISSED)"
         text = (
             f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms "
@@ -39,11 +35,10 @@ class SelftestRecord(msgspec.Struct, frozen=True):
 
 
 def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
-    """The sentence for the reports: the score of the last self-test, or that there is none for this
-    build on this machine.
+    """The sentence for the reports: the last self-test's score, or that there is none.
 
-    A record that cannot be read is none: nothing is proved by it, and the run does not depend on
-    it.
+    There is none where this build was not tested on this machine. An unreadable record counts as
+    none: it proves nothing, and the run does not depend on it.
     """
     path = out / NAME
     try:

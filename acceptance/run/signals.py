@@ -1,4 +1,4 @@
-"""How somebody ends rigproof: SIGINT, SIGTERM and SIGHUP, before a run has begun and during one."""
+"""Handling of SIGINT, SIGTERM and SIGHUP, before a run has begun and during one."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class UserInterrupt(BaseException):
-    """Somebody ended rigproof before a run had begun.
+    """The user ended rigproof before a run had begun.
 
-    Not an Exception, so that nothing on the way takes it for a fault.
+    Not an Exception, so that no handler takes it for a fault.
     """
 
 
 class StopRequest:
-    """Whether somebody asked the run to end, and how: `reason` is None until then.
+    """A request to end the run; `reason` is None until there is one.
 
-    A flag that is looked at, and not an exception: one that came out of a half-written record would
-    cost the journal its last word.
+    It is a flag that the run polls, and not an exception: an exception in the middle of a record
+    would cost the journal its last line.
     """
 
     def __init__(self) -> None:
         self.reason: str | None = None
 
     def handle(self, number: int, _frame: FrameType | None = None) -> None:
-        """The signal handler; the first word counts."""
+        """The signal handler; the first signal's reason is kept."""
         self.reason = self.reason or f"stopped by {signal.Signals(number).name}"
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, object]:
-    """Install a handler for every stop signal that is not ignored: `nohup` and `&` mean what they
-    say.
+    """Install a handler for every stop signal that is not ignored, and return the old handlers.
 
-    Returns the handlers before.
+    Ignored signals stay ignored, for `nohup` and `&`.
     """
     before: dict[signal.Signals, object] = {}
     for number in STOP_SIGNALS:
@@ -53,8 +52,9 @@ def _restore(before: dict[signal.Signals, object]) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into Stopped, for the time before a run, when nothing is
-    written that could be torn.
+    """Turn SIGINT, SIGTERM and SIGHUP into UserInterrupt.
+
+    For the time before a run, when no record is being written.
     """
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
@@ -69,7 +69,7 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[StopRequest]:
-    """Turn SIGINT, SIGTERM and SIGHUP into a Stop for as long as a run and its reports last."""
+    """Turn SIGINT, SIGTERM and SIGHUP into a StopRequest, during a run and its reports."""
     stop = StopRequest()
     before = _handle(stop.handle)
     try:

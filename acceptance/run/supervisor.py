@@ -1,7 +1,6 @@
-"""A run from lock to verdict: sessions in order, the watch beside them, a deadline over all, and
-the reports at the end.
+"""A run from lock to verdict: sessions in order, with the watch, a deadline, and the reports.
 
-It is outside pytest and outside any container, and goes on when either dies.
+The supervisor is outside pytest and outside any container, and goes on when either dies.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from acceptance.station.host import HostStation
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
 
 IN_USE = "the machine is in use"
-# How often it is looked whether the watch has seen somebody else on a GPU.
+# Interval for reading whether the watch has seen another user on a GPU.
 USERS_PERIOD_S = 1.0
 # How often it is looked whether a session has ended, and what it has written.
 POLL_S = 0.05
@@ -62,9 +61,7 @@ def _output_error(out: Path, error: OSError) -> OutputError:
 
 
 def usable(out: Path) -> None:
-    """Raise OutputError where no run could be written, before anything is built
-    or measured for it.
-    """
+    """Raise OutputError where no run could be written, before anything is built for it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
@@ -86,11 +83,9 @@ def new_run_dir(out: Path) -> Path:
 class Supervisor:
     """One run.
 
-    `view` is shown every entry of the sessions' journals as it appears, and what the watch sees
-    meanwhile.
-
-    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes
-    the record of that from who it is.
+    `view` receives every entry of the sessions' journals as it appears, and the watch's records.
+    With `give_way` the run ends as soon as the watch sees another user on a GPU; the function makes
+    the record from the users.
     """
 
     def __init__(
@@ -118,7 +113,7 @@ class Supervisor:
     def run(self) -> Verdict:
         """Run every session of the plan and judge.
 
-        Raises JournalError when the evidence cannot be written.
+        Raises JournalError when the journal cannot be written.
         """
         with stoppable() as stop:
             with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
@@ -147,7 +142,7 @@ class Supervisor:
             return outputs.write(self._run_dir, self._language)
 
     def _look_for_others(self, stop: StopRequest, *, last: bool = False) -> None:
-        """Stop a run that gives way where the watch has seen somebody else on a GPU."""
+        """Stop a run that gives way where the watch has seen another user on a GPU."""
         now_s = clock.boot_s()
         if self._give_way is None or (now_s < self._others_s and not last):
             return
@@ -162,7 +157,7 @@ class Supervisor:
             stop.reason = stop.reason or IN_USE
 
     def _sessions(self, writer: segment.Writer, stop: StopRequest) -> RunEnded:
-        """Every session in its order, until one of them says why nothing may come after it."""
+        """Run every session in order, until one ends the run."""
         for name in SESSIONS:
             if self._plan.share(name):
                 if stop.reason is not None:
@@ -172,19 +167,17 @@ class Supervisor:
                     end = self._second_look(writer, stop)
                 if end:
                     return end
-        # A stop that came when everything had been measured takes nothing away.
+        # A stop request after the last measurement changes nothing.
         return RunEnded(True, "every session of the plan was run")
 
     def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
-        """Run the checks of the load once more whose figures lay outside what
-        they were on the nights before.
-        """
+        """Repeat the checks of the load whose figures lay outside those of earlier nights."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
         entries = reader.read(self._run_dir).entries
         ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
         if not all(body.complete for body in ended):
-            return None  # what has just died is not loaded again
+            return None  # a session that has just died is not loaded again
         found = fold(entries)
         again = tuple(
             one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings)
@@ -197,7 +190,7 @@ class Supervisor:
         return self._session(REPEAT_SESSION, share, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
-        """Write what a session is told. Raises JournalError when the disk does not take it."""
+        """Write a session's context. Raises JournalError when it cannot be written."""
         path = self._run_dir / f"session-{name}.json"
         context = session_context.SessionContext(
             mode="run",
@@ -226,8 +219,9 @@ class Supervisor:
         writer: segment.Writer,
         stop: StopRequest,
     ) -> RunEnded | None:
-        """Run one session's share of the plan; returns the end of the run where a gate did not
-        pass, or somebody stopped it.
+        """Run one session's share of the plan.
+
+        Returns the end of the run where a gate did not pass, or the run was stopped.
         """
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
@@ -265,9 +259,8 @@ class Supervisor:
                 if over:
                     break
                 time.sleep(POLL_S)
-        except (
-            BaseException
-        ):  # the journal cannot be read any more: nothing may go on, and no container stay
+        # the journal is unreadable: stop everything and leave no container behind
+        except BaseException:
             running.stop()
             running.wait()
             raise
@@ -290,9 +283,9 @@ class Supervisor:
 def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
     """Whether a session was whole, and how it ended.
 
-    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is
-    the session's own trouble: a crash, a refusal, a deadline; and so is one that ended before it
-    had `begun` to write its journal.
+    Exit code 0: all checks passed. 1: some did not. 2: a gate did not pass and ended it. Anything
+    else is the session's own trouble: a crash, a refusal, a deadline. So is a session that ended
+    before it had `begun` to write its journal.
     """
     if (
         begun

@@ -1,4 +1,4 @@
-"""Runs that never came to their end: found by the next start, told about, and closed.
+"""Unfinished runs: found by the next start, reported, and closed.
 
 A crash is evidence.
 """
@@ -25,16 +25,15 @@ from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.process import orphans
 from acceptance.run import outputs
 
-# What is kept of a GPU's last sample, with the unit.
+# The readings of a GPU's last sample to report, with their units.
 GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 
 def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
-    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder
-    wrote to, if it is this user's.
+    """Folders of runs without a verdict.
 
-    Every user may write into the lock: what it names must not lead root to write, and to kill,
-    wherever somebody likes.
+    Those in the output folder, and the one in the lock file if it belongs to this user. Every user
+    may write to the lock file, so its content must not lead root to write, and to kill, anywhere.
     """
     places = sorted(
         path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink()
@@ -49,13 +48,11 @@ def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
 def _open(place: Path) -> bool:
     with contextlib.suppress(OSError):
         return (place / reader.SUPERVISOR).exists() and not (place / run_folder.VERDICT).is_file()
-    return False  # not even to be looked at: it is somebody else's
+    return False  # not readable: another user's
 
 
 def running_check(entries: tuple[Entry, ...]) -> str | None:
-    """The check that had begun and not ended, in a session that had not ended,
-    when the journal stops.
-    """
+    """The check that had begun and not ended when the journal stops, in an unfinished session."""
     running = None
     for entry in entries:
         if isinstance(entry.body, CheckStarted):
@@ -68,17 +65,16 @@ def running_check(entries: tuple[Entry, ...]) -> str | None:
 
 
 def close(run_dir: Path, root: Path = Path("/")) -> str | None:
-    """Close one unfinished run and write its reports; returns the sentence that tells of it, or
-    None for another machine's run.
+    """Close one unfinished run and write its reports.
 
-    Raises JournalError when its journal cannot be read or the closing record cannot be written,
-    UnreadableRun when it cannot be judged.
+    Returns the sentence that reports it, or None for another machine's run. Raises JournalError
+    when its journal cannot be read or the closing record cannot be written, UnreadableRun when it
+    cannot be judged.
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
-        return (
-            None  # a shared folder: that run is another machine's business, and may well be alive
-        )
+        # a shared folder: the run belongs to another machine, and may be alive
+        return None
     start = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
     )
@@ -91,9 +87,8 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
             "was "
             "measured in it"
         )
-    orphans.sweep(
-        start.run_id, root
-    )  # its programs died with it; one that had escaped would spoil the next run
+    # its programs died with it; an orphan would spoil the next run
+    orphans.sweep(start.run_id, root)
     closed = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
     )
@@ -114,7 +109,8 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
 def _closing(journal: reader.Journal, root: Path) -> RunClosed:
     running = running_check(journal.entries)
     last = _last_samples(journal.run_dir)
-    # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
+    # The first boot is the supervisor's; a record of an earlier attempt to close the run may be
+    # from a later boot.
     rebooted = clock.boot_id(root) != journal.boot_ids[0]
     what = f"{running} was running" if running else "no check was running"
     why = (
@@ -131,8 +127,9 @@ def _closing(journal: reader.Journal, root: Path) -> RunClosed:
 
 
 def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
-    """The last readings of the machine's own sensors (None) and of each GPU, of
-    a GPU those of GPU_READINGS.
+    """The last readings of the machine's own sensors (None) and of each GPU.
+
+    Of a GPU only GPU_READINGS.
     """
     last: dict[str | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
@@ -148,8 +145,9 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
 
 
 def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
-    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power,
-    or at work as it should.
+    """The last readings of each GPU, for the sentence that reports the run.
+
+    They show whether it was hot, short of power, or working normally.
     """
     for gpu, readings in last.items():
         parts = [
@@ -169,9 +167,9 @@ def _segment(run_dir: Path) -> Path:
 
 
 def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[str]:
-    """Close every unfinished run of this machine; returns what there is to tell.
+    """Close every unfinished run of this machine; returns the sentences to report.
 
-    One that cannot be closed is told, and left as it is.
+    A run that cannot be closed is reported and left as it is.
     """
     notes = []
     for run_dir in candidates(out, last_run):

@@ -1,4 +1,4 @@
-"""The `check` fixture: readings in, journal and judgement out."""
+"""The `check` fixture: takes readings, journals and judges them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from acceptance.core.waiver import Waiver
 class Violation(Exception):
     """A measurement outside its limit.
 
-    Nothing but `Check.conclude` raises it, and it is the only exception that is a *fail*.
+    Only `Check.conclude` raises it, and only this exception is a *fail*.
     """
 
 
 class Incomplete(Exception):
-    """A measurement that is due was not taken, or one was taken that is not due: the check
-    proves nothing of that component.
+    """A due measurement was not taken, or one was taken that is not due.
+
+    The check proves nothing of that component.
     """
 
 
 def same_text(text: str, found: str | None) -> bool:
-    """Whether a found text is the declared one, blanks and case aside; what was not found is
-    never the same.
+    """Whether an observed text equals the declared one, ignoring blanks and case.
+
+    A missing text never equals it.
     """
     return (
         found is not None
@@ -35,10 +37,9 @@ def same_text(text: str, found: str | None) -> bool:
 
 
 class Check:
-    """Takes the readings of *all* components of one check, holds them against the plan, and fails
-    once, naming every fault.
+    """Journals the readings of *all* components of one check and judges them against the plan.
 
-    The set of components is the plan's, never what a tool says it found.
+    It fails once, naming every fault. The set of components is the plan's, never the tool's.
     """
 
     def __init__(
@@ -52,14 +53,13 @@ class Check:
         self._strays: list[str] = []
 
     def due(self, measurement: str) -> tuple[Due, ...]:
-        """What is due of one measurement; empty for a fact that the machine
-        file does not declare.
-        """
+        """The due components of one measurement; empty for an undeclared fact."""
         return tuple(due for due in self._planned.due if due.measurement == measurement)
 
     def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
-        """Those of a measurement's readings that do not lie above what is possible: no other
-        part is held against one that does.
+        """The readings of a measurement that are not above its ceiling.
+
+        A value above the ceiling is excluded from comparisons with siblings.
         """
         most = {
             one.component: one.ceiling.high
@@ -81,11 +81,11 @@ class Check:
         serials: Mapping[str, str | None] | None = None,
         notes: Mapping[str, str | None] | None = None,
     ) -> None:
-        """Journal one measurement of every component: `readings` by component, in the unit that the
-        `measures` mark names.
+        """Journal one measurement of all components.
 
-        `skipped` holds, by component, why it could not be measured and the cure. A fact that
-        nothing declared is passed over.
+        `readings` are by component, in the unit of the `measures` mark. `skipped` gives, by
+        component, why it could not be measured, and the cure. A fact that is not declared is
+        ignored.
         """
         due = {one.component: one for one in self.due(measurement)}
         if not due:
@@ -119,8 +119,8 @@ class Check:
     def conclude(self) -> None:
         """Judge everything that was journalled.
 
-        Raises Violation for values outside their limits and not waived, else Incomplete for what is
-        due and was not taken.
+        Raises Violation for values outside their limits and not waived, else Incomplete for due
+        measurements that were not taken.
         """
         judged = [
             judge_due(due, self._planned.id, self._measured, self._skips, self._waivers)

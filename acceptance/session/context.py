@@ -1,8 +1,8 @@
 """One pytest session of the product: its context, and the command line that starts it.
 
-The product's own sessions run on the packaged configuration, with plugin autoload off and the
-environment cleared of what steers pytest: a stray `-k` in PYTEST_ADDOPTS must not turn a failing
-machine green.
+The product's own sessions run on the packaged configuration. Plugin autoload is off, and variables
+that steer pytest are removed from the environment: a stray `-k` in PYTEST_ADDOPTS must not turn a
+failing machine green.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from acceptance.machine.machine_file import Machine
 from acceptance.process import reaper
 
 SUITES = Path(__file__).resolve().parents[1] / "suites"
-# Exit codes of a session, outside those of pytest itself (0 to 5).
-REFUSED = 64  # another package digest or collection than the plan's: nothing was heated
+# Exit codes of a session, beyond those of pytest itself (0 to 5).
+REFUSED = 64  # package digest or collection differ from the plan's: nothing was heated
 NO_JOURNAL = 65  # the journal could not be written
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """What a session is told, as a JSON file.
+    """The input of a session, as a JSON file.
 
-    In mode `collect` it only lists its checks into `answer`.
-
-    A second look runs the checks of the load that `again` names. `niceness` is by how much the
-    session gives way to other programs.
+    In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
+    the load that `again` names. `niceness` lowers the session's priority against other programs.
     """
 
     mode: Literal["collect", "run"]
@@ -42,9 +40,8 @@ class SessionContext(msgspec.Struct, frozen=True):
     answer: str | None = None
     session: SessionName | None = None
     run_dir: str | None = None
-    kernel_log_after: int | None = (
-        None  # sequence number of the last kernel message before the run, where it can be read
-    )
+    # Sequence number of the last kernel message before the run, where it can be read.
+    kernel_log_after: int | None = None
     plan: Plan | None = None
     machine: Machine | None = None
     inventory: Inventory | None = None
@@ -57,7 +54,7 @@ class SessionContext(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a collecting session found."""
+    """The result of a collecting session."""
 
     digest: str
     checks: tuple[CollectedCheck, ...]
@@ -66,8 +63,9 @@ class Answer(msgspec.Struct, frozen=True):
 def share(
     plan: Plan, session: SessionName, repeated_checks: tuple[str, ...] = ()
 ) -> tuple[PlannedCheck, ...]:
-    """The checks of the plan that a session of this name runs; of a second look
-    those that are named.
+    """The checks of the plan that a session of this name runs.
+
+    A repeat session runs those in `again`.
     """
     if session == REPEAT_SESSION:
         return tuple(check for check in plan.share("load") if check.id in repeated_checks)
@@ -89,11 +87,11 @@ def read(path: Path) -> SessionContext:
 def argv(context: Path) -> list[str]:
     """The command line of a session.
 
-    Pure: it depends on nothing but its argument and where the package is.
+    Pure: it depends only on its argument and on the package's location.
     """
     return [
         sys.executable,
-        "-P",  # the working directory is no place to import from
+        "-P",  # do not import from the working directory
         "-m",
         "pytest",
         "-c",
@@ -112,20 +110,20 @@ def argv(context: Path) -> list[str]:
 def in_container(
     context: str, seconds: float, boot_id: str, python: str = "/opt/rigproof/venv/bin/python"
 ) -> list[str]:
-    """The command line of a session in a container: this module as a program, with the image's own
-    Python.
+    """The command line of a session in a container. Pure.
 
-    Pure.
+    It runs this module as a program, with the image's own Python.
     """
     return [python, "-P", "-m", "acceptance.session.context", context, f"{seconds:.0f}", boot_id]
 
 
 def main(arguments: list[str]) -> None:
-    """Become the reaper over a session: the first process of a container.
+    """Become the reaper of a session: the first process of a container.
 
-    It ends the session when the engine closes its standard input, which it does when the harness
-    outside is gone, and after its seconds are over: the deadline inside, beside the one outside. An
-    engine on another machine, or in a virtual one, is refused: the loads would test that.
+    The reaper ends the session when the engine closes its standard input, which happens when the
+    harness outside is gone. It also ends it after `seconds`, the deadline inside, beside the one
+    outside. An engine on another machine, or in a virtual one, is refused: the loads would test
+    that machine.
     """
     context, seconds, boot_id = Path(arguments[0]), float(arguments[1]), arguments[2]
     if clock.boot_id() != boot_id:
@@ -148,9 +146,9 @@ def main(arguments: list[str]) -> None:
 
 
 def environment(run_id: str | None) -> dict[str, str]:
-    """What a session's environment gets beside the cleaned one.
+    """Additions to a session's cleaned environment.
 
-    Every descendant carries the run id, so that strays can be found.
+    Every descendant carries the run id, so that orphans can be found.
     """
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**own, "RIGPROOF_RUN": run_id} if run_id else own

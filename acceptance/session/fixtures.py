@@ -1,4 +1,4 @@
-"""What a session gives its checks: the fixtures of the plugin."""
+"""The fixtures that the plugin provides to the checks of a session."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
 
-# After its first hour the watch writes a sample each ten seconds (`observe.sensors.SampleThinner`):
-# what tells of this moment is written by then.
+# After its first hour the watch writes a sample every ten seconds (`observe.sensors.Thinning`): a
+# sample of the present moment is written within this time.
 WRITTEN_S = 12.0
 
 
 def check_id(item: pytest.Item) -> str:
-    """`<subject>.<function>[parameter]`: the same wherever the package is installed."""
+    """`<subject>.<function>[parameter]`, the same wherever the package is installed."""
     return f"{item.path.stem}.{item.name.removeprefix('test_')}"
 
 
 class Idle(Exception):
-    """A GPU was not seen at work while a check was to keep it at work, so the check proves
-    nothing of it; the message has the figures.
+    """A GPU was not seen at work during a check that had to load it; the message has the figures.
+
+    The check proves nothing of that GPU.
     """
 
 
 def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Range]]:
-    """What the sensors of each GPU can say, by its name."""
+    """The possible readings of each GPU's sensors, by its name."""
     found: dict[str, dict[str, Range]] = {}
     inventory = context.inventory
     if inventory is None:
@@ -63,8 +64,9 @@ def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Rang
 
 
 class SessionFixtures:
-    """The fixtures of one session; `share` is its part of the plan by check id,
-    `write` journals a record.
+    """The fixtures of one session.
+
+    `share` is its part of the plan by check id; `write` journals a record.
     """
 
     def __init__(
@@ -87,15 +89,13 @@ class SessionFixtures:
 
     @pytest.fixture
     def check(self, planned: PlannedCheck) -> Check:
-        """Journals readings and judges them against the plan: see
-        `acceptance.session.check.Check`.
-        """
+        """Journals readings and judges them against the plan (`acceptance.session.check.Check`)."""
         assert self.context.plan is not None
         return Check(planned, self.context.plan.waivers, self._write)
 
     @pytest.fixture
     def machine(self) -> Machine | None:
-        """The machine file, or None when there is none."""
+        """The machine file; None where there is none."""
         return self.context.machine
 
     @pytest.fixture
@@ -106,21 +106,23 @@ class SessionFixtures:
 
     @pytest.fixture
     def due_gpus(self, inventory: Inventory) -> tuple[Gpu, ...]:
-        """The GPUs that this run tests, in the order of their PCI addresses; fewer than the
-        machine has where `--gpus` says so.
+        """The GPUs that this run tests, in the order of their PCI addresses.
+
+        `--gpus` may select fewer than the machine has.
         """
         assert self.context.plan is not None
         return tuple(gpu for gpu in gpus(inventory) if gpu.name in self.context.plan.gpus)
 
     @pytest.fixture
     def say(self) -> Callable[[str], None]:
-        """Tells the reader of the report something that decides nothing."""
+        """Writes a note for the reader of the report; no verdict depends on it."""
         return lambda text: self._write(Note(text))
 
     @pytest.fixture
     def listener(self) -> Callable[[Mapping[str, Sequence[str]]], load_events.Listener]:
-        """Makes what journals at once the wrong results that loads tell of, by the GPUs that
-        each load sees, its own first.
+        """Makes a listener that journals at once the wrong results that loads report.
+
+        Its argument is the GPUs that each load sees, the load's own first.
         """
         return lambda shown: load_events.listener(list(shown), self._write, shown=shown)
 
@@ -131,8 +133,9 @@ class SessionFixtures:
 
     @pytest.fixture
     def kernel_log_after(self) -> int | None:
-        """Sequence number of the last kernel message before the run; None where the log could
-        not be read then.
+        """Sequence number of the last kernel message before the run.
+
+        None where the log could not be read then.
         """
         return self.context.kernel_log_after
 
@@ -144,14 +147,15 @@ class SessionFixtures:
 
     @pytest.fixture
     def memory_gib(self) -> float:
-        """How much RAM the memory test fills."""
+        """GiB of RAM that the memory test fills."""
         assert self.context.plan is not None
         return self.context.plan.memory_gib
 
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
-        """Runs the check's programs, with its deadline, logs and journal: see
-        `acceptance.session.programs.Programs`.
+        """Runs the check's programs, with its deadline, logs and journal.
+
+        See `acceptance.session.programs.Programs`.
         """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
         return Programs(planned, self.run_dir / "logs", self._write, look)
@@ -173,9 +177,7 @@ class SessionFixtures:
 
     @pytest.fixture
     def telemetry(self) -> Mapping[str, Series]:
-        """What the supervisor has sampled of the machine's own sensors since
-        the run began, by reading.
-        """
+        """The samples of the machine's own sensors since the run began, by reading."""
         points: dict[str, list[tuple[float, float]]] = {}
         segment = self.run_dir / reader.TELEMETRY
         if not segment.is_file():
@@ -195,10 +197,9 @@ class SessionFixtures:
     def gpu_history(
         self, load_spans: tuple[tuple[str, float, float], ...]
     ) -> Mapping[str, GpuHistory]:
-        """What the supervisor has sampled of each GPU since the run began, by the GPU's name; empty
-        where nothing was.
+        """The samples of each GPU since the run began, by the GPU's name; empty without telemetry.
 
-        Samples that cover the end of the last load are waited for, as long as they may take.
+        It waits for samples that cover the end of the last load, for at most WRITTEN_S.
         """
         if not (self.run_dir / reader.GPU_TELEMETRY).is_file():
             return {}
@@ -209,16 +210,17 @@ class SessionFixtures:
 
     @pytest.fixture
     def gpu_heat(self) -> Callable[[str, float], GpuHeat | None]:
-        """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is
-        near enough to tell of it.
+        """A function from a GPU's name and a moment in seconds since boot to its heat.
+
+        It returns None where no sample is near enough.
         """
         return self._gpu_telemetry.heat
 
     def require_work(self, planned: PlannedCheck, begin_s: float) -> None:
-        """Raise Idle unless every GPU that is due was seen at work since a moment, in seconds since
-        boot, for the time of the check's load.
+        """Raise Idle unless every due GPU was at work for the time of the check's load.
 
-        Samples that cover this moment are waited for.
+        The time counts from `begin_s`, in seconds since boot. Waits for samples that cover the
+        present moment.
         """
         if planned.gpu_load_s < HEATS_S:
             return
@@ -245,9 +247,7 @@ class SessionFixtures:
             raise Idle(f"{'; '.join(troubles)}: {cure}")
 
     def _sampled_until(self, moment_s: float) -> bool:
-        """Whether the newest sample of every GPU that is tested is later than a moment, in
-        seconds since boot.
-        """
+        """Whether every tested GPU has a sample at or after a moment, in seconds since boot."""
         assert self.context.plan is not None
         newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
         sampled = {
@@ -257,7 +257,7 @@ class SessionFixtures:
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:
-        """How each check of the load session ended, by its id.
+        """The outcome of each check of the load session, by its id.
 
         A check without an end is left out.
         """
@@ -280,7 +280,7 @@ class SessionFixtures:
 
     @pytest.fixture
     def load_spans(self) -> tuple[tuple[str, float, float], ...]:
-        """When each check of the load session ran: its id, begin and end in seconds since boot.
+        """Id, begin and end of each check of the load session, in seconds since boot.
 
         A check without an end is left out.
         """

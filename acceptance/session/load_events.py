@@ -1,8 +1,7 @@
-"""What loads say while they run, and the journal must hold at once: wrong results, and what was
-proved until now.
+"""Events and notes from running loads, journalled at once: wrong results and progress.
 
-A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. What was found
-until then is in the journal, on the disk, from the moment it was told.
+A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. Each finding is
+in the journal, on the disk, from the moment it is reported.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ Listener = Callable[[int, str], None]
 KIND = "miscompare"
 SOURCE = "load"
 LAP = "lap "
-# A note of laps is written so often at most, and in a long run when it has become so much longer: a
-# week leaves some hundred of them.
+# Minimum time between two notes of laps. In a long run it grows with the elapsed time: a week
+# leaves some hundred notes.
 NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
-MAX_EVENTS = (
-    32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
-)
+# maximum number of events of a GPU: more than there are formats and paths; limits a malfunctioning
+# load
+MAX_EVENTS = 32
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
 _OF_COPIES = (
     "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
@@ -41,14 +40,13 @@ def listener(
     now_s: Callable[[], float] = clock.boot_s,
     shown: Mapping[str, Sequence[str]] | None = None,
 ) -> Listener:
-    """What `Programs.run_together(on_line=...)` is given: it journals by `write` what lines of
-    loads tell.
+    """A callback for `Programs.run_together(heard=...)` that journals lines of loads by `write`.
 
-    `names` are the GPUs of the loads, program by program; programs beyond them are no loads of
-    GPUs, and are not listened to. `shown` are the GPUs that each of them sees, its own first, where
-    that is not all of them. A wrong result becomes an event, the first of each GPU and kind; what
-    was proved until now becomes a note, once a minute at most. A line that is none of these is
-    nothing to it: the whole text is read, strictly, when the load has ended.
+    `names` are the GPUs of the loads, program by program; later programs are no GPU loads, and
+    their lines are ignored. `shown` are the GPUs that each load sees, its own first, where that is
+    not all of them. The first wrong result of each GPU and kind becomes an event. Progress becomes
+    a note, at most once a minute. Other lines are ignored here: the whole output is parsed strictly
+    when the load has ended.
     """
     return _Listening(tuple(names), write, now_s, shown or {})
 
@@ -92,15 +90,16 @@ class _Listening:
         if (component, code) in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
             return
         self._told.add((component, code))
-        # A moment that cannot be right must not carry the event to another check.
+        # An impossible time must not attribute the event to another check.
         told_s = _number(miscompare.get("found_s"))
         fits = told_s is not None and self._began_s <= told_s <= self._now_s() + 1.0
         event = event_of(miscompare, component, self._injected.get(index))
         self._write(msgspec.structs.replace(event, boot_s=told_s if fits else None))
 
     def _component(self, index: int, told: object) -> str:
-        """The load's own count of the GPUs it sees, its own first, turned into names; its own
-        GPU for what is no such count.
+        """A component with the load's own GPU numbers, its own GPU first, in the run's names.
+
+        The load's own GPU for any other text.
         """
         own = self._names[index]
         order = self._shown.get(own) or [own, *(name for name in self._names if name != own)]
@@ -124,8 +123,9 @@ class _Listening:
 
 
 def code_of(miscompare: Mapping[str, Any]) -> str:
-    """What a wrong result is of, in the word that stands in the name of its count: a format,
-    "copy", "peer" or "vram".
+    """The event code of a wrong result, as in the name of its count.
+
+    A number format, "copy", "peer" or "vram".
     """
     check, dtype = miscompare.get("check"), miscompare.get("dtype")
     if isinstance(dtype, str) and dtype:
@@ -136,7 +136,7 @@ def code_of(miscompare: Mapping[str, Any]) -> str:
 
 
 def event_of(miscompare: Mapping[str, Any], component: str, injected: str | None = None) -> Event:
-    """The event for a wrong result, without its moment. Pure."""
+    """The event for a wrong result, without its time. Pure."""
     code, check = code_of(miscompare), miscompare.get("check")
     if code in ("copy", "peer"):
         meaning, action = (
@@ -173,9 +173,7 @@ def _where(miscompare: Mapping[str, Any]) -> str:
 
 
 def _record(line: str) -> dict[str, Any] | None:
-    """The object that a line is; None for any other text, such as those of
-    programs that are no loads of ours.
-    """
+    """The JSON object of a line; None for any other text, such as output of other programs."""
     if not line.startswith("{"):
         return None
     try:

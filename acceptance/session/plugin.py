@@ -1,6 +1,4 @@
-"""The pytest plugin: collection for the plan, the `measures` mark, the `check` fixture, and the
-session's journal segment.
-"""
+"""The pytest plugin: collection for the plan, marks, the `check` fixture, the journal segment."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ MARKS = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The one option: where this session's context is."""
+    """Add the only option, the path of this session's context."""
     parser.addoption(
         "--rigproof-context",
         metavar="FILE",
@@ -60,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks and, with a context, what acts on it."""
+    """Register the marks and, with a context, the plugin of its mode."""
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
     path: Path | None = config.getoption("--rigproof-context")
@@ -81,14 +79,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: at the end pytest, and Python, would look
-    through it for garbage.
-    """
+    """Exempt the loaded objects from garbage collection, which would cost time at the end."""
     gc.freeze()
 
 
 def describe(item: pytest.Item) -> CollectedCheck:
-    """What the marks and the docstring of a check say.
+    """The description of a check from its marks and docstring.
 
     Raises UsageError when one of them is missing.
     """
@@ -129,9 +125,8 @@ def describe(item: pytest.Item) -> CollectedCheck:
         id=name,
         title=title,
         session=where.args[0],
-        measures=tuple(
-            reversed(measures)
-        ),  # marks come innermost first; the file's order is the one people read
+        # marks come innermost first; the report uses the order of the file
+        measures=tuple(reversed(measures)),
         seconds=costs.args[0],
         load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
@@ -144,7 +139,7 @@ def describe(item: pytest.Item) -> CollectedCheck:
 
 
 class _Collector:
-    """Mode `collect`: lists every check into the answer file and runs none."""
+    """Mode `collect`: lists every check in the answer file and runs none."""
 
     def __init__(self, context: session_context.SessionContext) -> None:
         assert context.answer is not None
@@ -183,9 +178,7 @@ class _Session:
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
     def write(self, body: Body) -> None:
-        """Write a record; a journal that cannot be written ends the session at
-        once, loads included.
-        """
+        """Write a record; a journal that cannot be written ends the session and its loads."""
         try:
             self.journal.write(body)
         except segment.JournalError as error:
@@ -193,8 +186,9 @@ class _Session:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep this session's share, in the plan's order; stop before anything is heated when it
-        is not there whole.
+        """Keep this session's share of the checks, in the plan's order.
+
+        Stops the session before any load where the package or its checks differ from the plan's.
         """
         assert self.context.session is not None
         assert self.context.plan is not None
@@ -223,7 +217,7 @@ class _Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        """Nothing of the check before this one is left over."""
+        """Clear the state of the previous check."""
         self._outcomes, self._seconds = [], 0.0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -245,8 +239,10 @@ class _Session:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Only the exception that `check` itself raises is a fail; any other one, a timeout
-        included, is an error.
+        """Record the outcome of a phase.
+
+        Only the exception that `check` itself raises is a fail; any other, a timeout included, is
+        an error.
         """
         report = yield
         self._seconds += report.duration
@@ -258,9 +254,8 @@ class _Session:
             self._outcomes.append(
                 ("fail" if fail else "error", str(raised) if fail else sentence(raised))
             )
-        elif (
-            report.failed
-        ):  # pytest's own word, without an exception: a test that was expected to fail and did not
+        # a failure without an exception: a test that was expected to fail and did not
+        elif report.failed:
             self._outcomes.append(("error", str(report.longrepr)))
         else:
             self._outcomes.append(("pass", ""))
@@ -268,8 +263,9 @@ class _Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """After the body of a check: one failure that names every fault found in it; else
-        whether its GPUs were seen at work.
+        """After the body of a check, judge its readings, then require that its GPUs were at work.
+
+        The judgement is one failure that names every fault found.
         """
         begin_s = clock.boot_s()
         result = yield
@@ -283,7 +279,7 @@ class _Session:
 def sentence(error: BaseException) -> str:
     """An unexpected exception in one line; the traceback stays in the session's log."""
     text = " ".join(str(error).split()) or type(error).__name__
-    # A suite is loaded by its file, so its own exceptions are told by that.
+    # A suite is loaded by file path, so its own exceptions are recognized by that path.
     module = sys.modules.get(type(error).__module__)
     own = Path(getattr(module, "__file__", None) or "/").is_relative_to(
         session_context.SUITES.parent
@@ -293,12 +289,12 @@ def sentence(error: BaseException) -> str:
 
 
 def _give_up(error: segment.JournalError, config: pytest.Config) -> NoReturn:
-    """End the session with one sentence: without its journal nothing it does can count.
+    """End the session with one sentence: nothing counts without its journal.
 
     Its programs die with it.
     """
     capture = config.pluginmanager.get_plugin("capturemanager")
-    if capture is not None:  # else the sentence would end in a file that nobody reads any more
+    if capture is not None:  # else the sentence would end in a capture file that nobody reads
         capture.suspend_global_capture(in_=True)
     sys.stderr.write(f"rigproof: {error}\n")
     sys.stderr.flush()

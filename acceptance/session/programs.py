@@ -1,6 +1,4 @@
-"""Running a check's programs: with the check's deadline, a log each, and a
-record in the journal.
-"""
+"""Runs a check's programs, with the check's deadline, a log each, and a record in the journal."""
 
 from __future__ import annotations
 
@@ -17,16 +15,14 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import timeouts
 
-# Lines that wait to be listened to, at most: with their greatest length, what a program that raves
-# may take of memory.
+# Maximum number of queued lines: with their maximum length it bounds the memory for the output of a
+# malfunctioning program.
 WAITING = 256
-POLL_S = 0.1  # a program that ends is seen within this time
+POLL_S = 0.1  # the end of a program is noticed within this time
 
 
 class _LineQueue:
-    """Lines of programs on their way from the threads that read them to the one thread that may
-    write the journal.
-    """
+    """A queue of lines from the reading threads to the one thread that may write the journal."""
 
     def __init__(self, on_line: Callable[[int, str], None]) -> None:
         self._on_line = on_line
@@ -34,8 +30,9 @@ class _LineQueue:
         self.missed = 0
 
     def receiver(self, index: int) -> Callable[[str], None]:
-        """What the thread that reads one program calls: it never waits, because
-        its program would.
+        """A callback for the thread that reads one program.
+
+        It never waits, because its program would then wait too.
         """
 
         def put(line: str) -> None:
@@ -47,17 +44,17 @@ class _LineQueue:
         return put
 
     def follow(self, running: Sequence[command.RunningProgram]) -> None:
-        """Hand on lines as they come until every program has ended, or its time is over."""
+        """Deliver lines as they arrive, until every program has ended or reached its deadline."""
         while not all(one.poll() or one.deadline.passed() for one in running):
             self._next(min(POLL_S, max(0.0, *(one.deadline.remaining() for one in running))))
 
     def drain(self) -> None:
-        """Hand on what is left when nothing more comes."""
+        """Deliver the remaining lines when no more arrive."""
         while self._next(0.0):
             pass
 
     def _next(self, seconds: float) -> bool:
-        """Hand on the next line; whether there was one within these seconds."""
+        """Deliver the next line; whether there was one within `seconds`."""
         try:
             index, line = (
                 self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
@@ -71,7 +68,7 @@ class _LineQueue:
 class Programs:
     """All programs of one check. They share its deadline, which begins with the first.
 
-    `repeat` tells their logs from those of another.
+    `look` distinguishes the logs of a repeat.
     """
 
     def __init__(
@@ -86,12 +83,12 @@ class Programs:
 
     @property
     def folder(self) -> Path:
-        """A folder that the programs can write."""
+        """A folder that the programs can write to."""
         return self._logs
 
     @property
     def deadline(self) -> Deadline:
-        """When the check's programs must have ended."""
+        """The time at which the check's programs must have ended."""
         if self._deadline is None:
             self._deadline = Deadline.after(timeouts.programs_s(self._planned))
         return self._deadline
@@ -99,8 +96,7 @@ class Programs:
     def find(self, program: str, package: str | None = None) -> str:
         """The program's path.
 
-        Where it is not installed the check is skipped, with the cure as its reason: nothing was
-        measured.
+        Where it is not installed, the check is skipped, with the cure as its reason.
         """
         try:
             return command.find(program, package)
@@ -114,10 +110,10 @@ class Programs:
         deadline: Deadline | None = None,
         env: Mapping[str, str] | None = None,
     ) -> command.ProgramResult:
-        """Run one program to its end, at the latest to `deadline` where that is sooner than the
-        check's, and journal how it ended.
+        """Run one program to its end and journal how it ended.
 
-        `env` is set beside the session's own environment.
+        `deadline` applies where it is sooner than the check's. `env` is added to the session's own
+        environment.
         """
         return self.run_together([argv], deadline=deadline, envs=[env or {}])[0]
 
@@ -131,11 +127,10 @@ class Programs:
     ) -> tuple[command.ProgramResult, ...]:
         """Run several programs side by side.
 
-        `envs` are set beside the session's own environment, one for each of them.
-
-        `on_line(index, line)` is given every line of their standard output as soon as it is
-        complete, in this thread, `index` being the program's place among them. Lines that are
-        longer than 64 KiB, and what comes faster than it is heard, are left out of this alone.
+        `envs` are added to the session's own environment, one for each program. `heard(index,
+        line)` receives every line of standard output as soon as it is complete, in this thread;
+        `index` is the program's position. Only this callback misses lines longer than 64 KiB, and
+        lines that arrive faster than it handles them.
         """
         until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
         listening = _LineQueue(on_line) if on_line is not None else None

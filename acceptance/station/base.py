@@ -1,4 +1,4 @@
-"""The role of a station: what the supervisor asks of it."""
+"""The role of a station, as the supervisor uses it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from acceptance.process.deadline import Deadline
 
 
 class StationError(Exception):
-    """The station that was asked for cannot be had; the message is one sentence with the cure."""
+    """The requested station is not available; the message is one sentence with the cure."""
 
 
 class SessionHandle(Protocol):
-    """A session that was started; `command.RunningProgram` is one."""
+    """A running session; `command.RunningProgram` is one."""
 
     @property
     def container_id(self) -> str | None:
-        """The engine's id of the container that it is in; None in place."""
+        """The engine's id of the session's container; None in place."""
         ...
 
     def poll(self) -> bool:
-        """Whether it has ended."""
+        """Whether the session has ended."""
         ...
 
     def stop(self) -> None:
-        """End it. Without effect when it has ended."""
+        """End the session. No effect when it has ended."""
         ...
 
     def wait(self) -> ProgramResult:
-        """Wait until it ends or its deadline passes; what it printed and how it ended."""
+        """Wait until the session ends or its deadline passes; returns its output and exit."""
         ...
 
 
@@ -41,21 +41,21 @@ class Station(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in reports: `host`, `docker`."""
+        """The station's name in reports: `host`, `docker`."""
         ...
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What reports say of it beside its name: engine, image."""
+        """Further facts for reports: engine, image."""
         ...
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the reader of the report must know of this choice."""
+        """Notes about this choice for the reader of the report."""
         ...
 
     def inside(self, run_dir: Path) -> Path:
-        """The run directory as a session here sees it."""
+        """The run directory's path inside a session."""
         ...
 
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> SessionHandle:

@@ -1,20 +1,18 @@
-"""Who holds a container: so that a later start removes those of dead runs, and
-never those of a living one.
-"""
+"""The owner of a container: a later start removes the containers of dead runs only."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-_DEAD = "ZX"  # proc(5): a zombie has ended, and only its parent has not looked yet
+_DEAD = "ZX"  # proc(5): a zombie has ended and waits for its parent
 
 
 def name(boot_id: str, pid: int | None = None) -> str:
-    """Who holds a container: this boot, this namespace of process ids, this process, and when it
-    started, because process ids come back.
+    """The owner of a container: boot, namespace of process ids, process id, and start time.
 
-    Raises OSError when there is no such process, or none that may be looked at.
+    The start time is needed because process ids are reused. Raises OSError when there is no such
+    process, or it may not be inspected.
     """
     number = os.getpid() if pid is None else pid
     # The name in parentheses may hold anything, so the fields are counted from the last
@@ -26,11 +24,10 @@ def name(boot_id: str, pid: int | None = None) -> str:
 
 
 def lives(holder: str, boot_id: str) -> bool | None:
-    """Whether the run that made a container is still under way; None where that cannot be told from
-    here.
+    """Whether the run that made a container is still alive; None where that is unknown.
 
-    It cannot be told of another boot (which may be another machine's, at the same engine) and of
-    another namespace of process ids. A holder that cannot be read is taken for living.
+    It is unknown for another boot (which may be another machine's, at the same engine) and for
+    another namespace of process ids. A malformed owner counts as alive.
     """
     parts = holder.split("/")
     if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
@@ -45,7 +42,7 @@ def lives(holder: str, boot_id: str) -> bool | None:
 
 
 def _exists(pid: int) -> bool:
-    """Whether there is a process that /proc does not show us (hidepid): one of another user's."""
+    """Whether another user has a process with this id that /proc hides from us (hidepid)."""
     try:
         os.kill(pid, 0)
     except PermissionError:

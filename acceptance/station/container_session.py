@@ -1,7 +1,7 @@
-"""A session in a container: followed, ended, and its container removed whatever happened.
+"""A session in a container: followed, ended, and its container removed in every case.
 
-It knows the engine by what its client's container object does (`reload`, `status`, `attrs`, `logs`,
-`stop`, `remove`), so that a fake can stand in for it.
+It uses only a few methods of the client's container object (`reload`, `status`, `attrs`, `logs`,
+`stop`, `remove`), so that a fake can replace it.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES
 
-STOP_S = (
-    10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
-)
-POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
+# the reaper inside gives its processes 3 s to end, and as long again to those that do not
+STOP_S = 10
+POLL_S = 0.2  # more frequent polling takes processor time from the load
 LOST_S = 10.0
 ENDED = ("exited", "dead", "removing", "stopped")
-# what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
+# exit code of a shell after SIGKILL, with which the kernel ends a process when memory runs out
 KILLED = 137
-NO_ANSWER = 255  # what ssh answers for a connection that broke
+NO_ANSWER = 255  # exit code of ssh after a broken connection
 
 
 def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
-    """Close a session's standard input, which ends it.
+    """Close a session's standard input, which ends the session.
 
-    Closing alone leaves it open as long as the client holds a file over it.
+    The socket is shut down first: closing alone leaves it open while the client has a file on it.
     """
     line = getattr(stdin, "_sock", stdin)
     with contextlib.suppress(*trouble):
@@ -47,8 +46,9 @@ def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
 
 
 def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
-    """Close the connection under one of the client's streams, which it leaves
-    to the garbage collector.
+    """Close the connection of one of the client's streams.
+
+    The client would leave it to the garbage collector.
     """
     response = getattr(stream, "_response", None)
     if response is not None:
@@ -60,11 +60,10 @@ def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
 class ContainerSession:
     """A session in a container.
 
-    `stdin` is its standard input: closing it, or dying, ends the session.
-
-    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its
-    processes without the engine: one that dies leaves its containers running, and their standard
-    input open.
+    `stdin` is its standard input: the session ends when that is closed, or when this process dies.
+    `trouble` are the exceptions that the engine's client raises; `reason` makes a sentence of one.
+    `bury` ends the session's processes without the engine: an engine that dies leaves its
+    containers running, and their standard input open.
     """
 
     container: Any
@@ -89,11 +88,11 @@ class ContainerSession:
 
     @property
     def container_id(self) -> str:
-        """As the engine names it."""
+        """The engine's id of the container."""
         return str(self.container.id)
 
     def read_on(self) -> None:
-        """Begin to keep what the session prints."""
+        """Begin to record the session's output."""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -104,7 +103,7 @@ class ContainerSession:
                 file = stack.enter_context(regular_file.create(self.log))
             except OSError as error:
                 self._log_error = f"{self.log}: {error.strerror}"
-            with contextlib.suppress(*self.trouble):  # an engine that goes away; `poll` says so
+            with contextlib.suppress(*self.trouble):  # an engine that goes away: `poll` reports it
                 chunks = self.container.logs(stream=True, follow=True)
                 stack.callback(_disconnect, chunks, self.trouble)
                 for chunk in chunks:
@@ -114,14 +113,15 @@ class ContainerSession:
                     if file and keep and not self._log_error:
                         try:
                             file.write(keep)
-                        except OSError as error:  # a full disk: what is in memory is still judged
+                        # a full disk: the output in memory is still judged
+                        except OSError as error:
                             self._log_error = f"{self.log}: {error.strerror}"
 
     def poll(self) -> bool:
-        """Whether it has ended.
+        """Whether the session has ended.
 
-        An engine that does not answer for some seconds has taken it along, one that does not know
-        it at once.
+        It also counts as ended when the engine does not answer for LOST_S seconds, or no longer
+        knows the container.
         """
         now = time.monotonic()
         if self._over or now < self._asked + POLL_S:
@@ -141,16 +141,15 @@ class ContainerSession:
         return self._over
 
     def stop(self) -> None:
-        """Close its standard input, which ends it; then the engine's own stop.
+        """Close the session's standard input, which ends it; then stop the container.
 
-        Without effect when it has ended.
+        No effect when it has ended.
         """
         self._hang_up()
         with contextlib.suppress(*self.trouble):
             self.container.stop(timeout=STOP_S)
-        self.deadline = self.deadline.sooner(
-            STOP_S
-        )  # an engine that does not obey must not keep us
+        # do not wait longer for an engine that does not obey
+        self.deadline = self.deadline.sooner(STOP_S)
         self._asked = float("-inf")
 
     def _hang_up(self) -> None:
@@ -159,9 +158,7 @@ class ContainerSession:
             hang_up(stdin, self.trouble)
 
     def wait(self) -> ProgramResult:
-        """Wait for its end, keep what is worth keeping, and remove the
-        container, whatever happened.
-        """
+        """Wait for the session's end, collect its result, and always remove the container."""
         timed_out = False
         try:
             while not self.poll():
@@ -197,8 +194,8 @@ class ContainerSession:
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
         return ProgramResult(
             argv=self.argv,
-            # A session that went on without the load that the kernel ended is not whole, however it
-            # ended itself.
+            # A session that continued after the kernel killed its load is not whole, whatever its
+            # own exit code.
             returncode=KILLED if starved and code in (0, 1, 2) else code,
             stdout=bytes(self._output).decode("utf-8", errors="replace"),
             stderr="\n".join(said),

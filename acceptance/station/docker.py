@@ -33,11 +33,11 @@ from acceptance.station.container_args import LABEL, LABEL_HOLDER, ContainerMemo
 from acceptance.station.container_session import ContainerSession, hang_up
 from acceptance.station.gpu_grant import EngineFacts, Grant
 
-CONNECT_S = 10.0  # an engine that takes a connection and says nothing is none
-ANSWER_S = 60.0  # making a container from an image of 8 GB takes a slow disk some seconds
+CONNECT_S = 10.0  # an engine that accepts a connection and does not answer counts as absent
+ANSWER_S = 60.0  # a slow disk needs some seconds to create a container from an image of 8 GB
 FOLLOW_S = 10.0
-INSIDE_LATER_S = 15.0  # the deadline inside is the second belt: the one outside says more
-# What the client raises: its own, and what it lets through of the libraries under it.
+INSIDE_LATER_S = 15.0  # the deadline inside is a fallback: the one outside gives the better message
+# The client's own exceptions, and those of the libraries under it that it lets through.
 ENGINE_ERRORS: tuple[type[Exception], ...] = (
     DockerException,
     requests.exceptions.RequestException,
@@ -46,10 +46,11 @@ ENGINE_ERRORS: tuple[type[Exception], ...] = (
     OSError,
     ValueError,
 )
+# Podman's folders, which its Docker-compatible API does not report
 PODMAN_CDI = (
     "/etc/cdi",
     "/var/run/cdi",
-)  # where Podman reads, which its Docker-like answers do not say
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,14 @@ class DockerEngine:
 
     @property
     def rootless(self) -> bool:
-        """It runs as an ordinary user, and so does everything in its containers."""
+        """Whether the engine and everything in its containers run as an ordinary user."""
         return "rootless" in self.traits
 
 
 def connect(address: str | None) -> DockerEngine:
     """The engine at this address, or the one that the environment names.
 
-    Raises what ENGINE_ERRORS lists.
+    Raises the exceptions in TROUBLE.
     """
     require_listener(address or os.environ.get("DOCKER_HOST", ""))
     client = (
@@ -96,8 +97,9 @@ def connect(address: str | None) -> DockerEngine:
 
 
 def require_listener(address: str) -> None:
-    """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own
-    end of it open.
+    """Raise OSError where nothing listens on a socket of this host.
+
+    The SDK would leave its own end of the socket open.
     """
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
@@ -106,20 +108,23 @@ def require_listener(address: str) -> None:
 
 
 def traits(info: Mapping[str, Any]) -> frozenset[str]:
-    """The names of an engine's security options, each told as `name=seccomp,profile=default`."""
+    """The names of an engine's security options.
+
+    Each option is a text such as `name=seccomp,profile=default`.
+    """
     options = [part for option in info.get("SecurityOptions") or () for part in option.split(",")]
     return frozenset(part.removeprefix("name=") for part in options if part.startswith("name="))
 
 
 def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
-    """What the engine says of its runtimes, and the CDI specifications that it reads (Docker
-    from 25 on, where CDI is switched on).
+    """The engine's runtimes, and the CDI specifications that it reads.
+
+    Docker reports these from version 25 on, where CDI is switched on.
     """
     specs = []
     for folder in info.get("CDISpecDirs") or (PODMAN_CDI if podman else ()):
-        with contextlib.suppress(
-            OSError
-        ):  # a folder or a file that we may not read is one that we cannot count on
+        # a folder or a file without read permission cannot be relied on
+        with contextlib.suppress(OSError):
             for path in sorted(Path(folder).glob("*")):
                 if path.suffix in (".json", ".yaml", ".yml"):
                     content = regular_file.read(path, regular_file.SMALL_RECORD)
@@ -128,9 +133,9 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
 
 
 def image_id(client: docker.DockerClient, reference: str) -> str | None:
-    """The id of an image that is here; None where it is not.
+    """The id of a local image; None where there is none.
 
-    Raises what ENGINE_ERRORS lists, for a reference of the wrong form too.
+    Raises the exceptions in TROUBLE, also for a malformed reference.
     """
     try:
         identity: str = client.images.get(reference).id
@@ -141,8 +146,9 @@ def image_id(client: docker.DockerClient, reference: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DockerStation:
-    """Sessions run in a container of the engine: no network, read-only root, no capabilities,
-    only the run directory writable.
+    """Sessions run in a container of the engine.
+
+    It has no network, a read-only root and no capabilities; only the run directory is writable.
     """
 
     client: docker.DockerClient
@@ -156,13 +162,13 @@ class DockerStation:
     name: str = "docker"
 
     def inside(self, run_dir: Path) -> Path:
-        """The one place of the host that the container sees."""
+        """The run directory inside, the only place of the host that the container sees."""
         return Path(container_args.RUN_DIR_INSIDE)
 
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> ContainerSession:
-        """Create the container, hold on to its standard input, and start it.
+        """Create the container, attach to its standard input, and start it.
 
-        Once more without unlimited locked memory where the engine may not give that: a rootless
+        Tries again without unlimited locked memory where the engine may not grant that: a rootless
         one, or one with few rights of its own.
         """
         argv = session_context.in_container(
@@ -217,7 +223,7 @@ class DockerStation:
         made = self.client.containers.create(**to_sdk(arguments))
         stdin = None
         try:
-            # Before it starts: a harness that dies from here on takes its session along.
+            # Attached before the start: from here on the session ends with the harness.
             stdin = made.attach_socket(params={"stdin": 1, "stream": 1})
             made.start()
         except ENGINE_ERRORS:
@@ -230,7 +236,7 @@ class DockerStation:
 
 
 def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Our plain arguments with the SDK's own types where it wants them."""
+    """Our plain arguments with the SDK's own types where it requires them."""
     found = dict(arguments)
     found["ulimits"] = [Ulimit(**one) for one in found["ulimits"]]
     found["mounts"] = [Mount(type="bind", **one) for one in found["mounts"]]
@@ -242,9 +248,7 @@ def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_line(error: BaseException) -> str:
-    """An engine's complaint in one line; of a connection that failed, the
-    reason at the bottom of it.
-    """
+    """An engine's error in one line; for a failed connection, the root cause."""
     text = getattr(error, "explanation", None)
     if not text:
         for one in _behind(error):
@@ -256,7 +260,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
-    """An exception and those that caused it, however they are packed."""
+    """An exception and its causes, from whichever attribute."""
     yield error
     inner = [error.__cause__, error.__context__, *error.args]
     for one in inner if depth else ():
@@ -265,11 +269,10 @@ def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
 
 
 def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
-    """Remove the containers of dead runs, never those of a living one; returns the runs they were
-    of.
+    """Remove the containers of dead runs, never those of a live one; returns the run ids.
 
-    One of which it cannot be told whether its run lives is removed only when it has ended. Raises
-    what ENGINE_ERRORS lists.
+    A container whose run is in an unknown state is removed only when it has ended. Raises the
+    exceptions in TROUBLE.
     """
     removed = []
     for found in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
@@ -277,7 +280,7 @@ def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
         if alive is None:
             alive = found.status not in ("exited", "dead")
         if not alive:
-            with contextlib.suppress(APIError):  # somebody else is at it
+            with contextlib.suppress(APIError):  # another process is removing it
                 found.remove(force=True, v=True)
                 removed.append(found.labels.get(LABEL, ""))
     return removed

@@ -1,6 +1,6 @@
-"""The NVIDIA driver's files on this host: device nodes, and the libraries of its user half.
+"""The NVIDIA driver's files on this host: device nodes, and user-space libraries.
 
-For a container that gets them one by one.
+They are for a container that gets them one by one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _UVM = re.compile(r"^\s*(?P<major>\d+) nvidia-uvm$", re.MULTILINE)
 
 
 def libraries(listing: str, machine: str) -> dict[str, str]:
-    """The driver's libraries in the output of `ldconfig -p`: soname to path, of this machine's
-    word size only.
+    """The driver's libraries in the output of `ldconfig -p`: soname to path.
+
+    Only those of this machine's architecture.
     """
     marks = {"x86_64": "x86-64", "aarch64": "AArch64"}
     found: dict[str, str] = {}
@@ -42,12 +43,12 @@ def libraries(listing: str, machine: str) -> dict[str, str]:
 
 
 def make_uvm(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run) -> None:
-    """Make /dev/nvidia-uvm where a fresh boot has not: the first CUDA program would, but the
-    container's may not.
+    """Create /dev/nvidia-uvm where it does not exist yet, as after a fresh boot.
 
-    NVIDIA's own helper where it is installed (it may be set-uid root), else, as root, the module
-    and the node itself with the number that the kernel lists. Without either the grant says what is
-    missing.
+    The first CUDA program would create it, but one in a container may not. NVIDIA's own helper is
+    used where it is installed (it may be set-uid root); otherwise, as root, the module is loaded
+    and the node made with the number that the kernel lists. Where neither works, the grant names
+    what is missing.
     """
     if (root / "dev/nvidia-uvm").exists():
         return
@@ -62,9 +63,9 @@ def make_uvm(root: Path = Path("/"), run: Callable[..., ProgramResult] = command
         major = _uvm_major(root)
     if major is not None:
         for number, name in ((0, "nvidia-uvm"), (1, "nvidia-uvm-tools")):
-            with contextlib.suppress(OSError):  # it is there, or may not be made here
+            with contextlib.suppress(OSError):  # it exists already, or may not be created here
                 os.mknod(root / "dev" / name, stat.S_IFCHR | 0o600, os.makedev(major, number))
-                (root / "dev" / name).chmod(0o666)  # mknod's own mode is cut by the umask
+                (root / "dev" / name).chmod(0o666)  # mknod's mode is reduced by the umask
 
 
 def _uvm_major(root: Path) -> int | None:
@@ -73,7 +74,7 @@ def _uvm_major(root: Path) -> int | None:
 
 
 def find(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run) -> DriverFiles:
-    """What is there now. A host without `ldconfig` shows no libraries."""
+    """The driver's files on this host. A host without `ldconfig` has no libraries."""
     make_uvm(root, run)
     listing = ""
     with contextlib.suppress(CommandError):
@@ -84,9 +85,9 @@ def find(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run
         if entry.name.startswith("nvidia")
     ]
     found = libraries(listing, os.uname().machine)
-    # An engine mounts the file and not the link to it.
+    # Engines mount the file, not the symbolic link to it.
     real = {soname: os.path.realpath(path) for soname, path in found.items()}
     smi = None
-    with contextlib.suppress(CommandError):  # a driver's packages may come without it
+    with contextlib.suppress(CommandError):  # the driver's packages may lack it
         smi = os.path.realpath(command.find("nvidia-smi"))
     return DriverFiles(frozenset(nodes), board.nodes_by_address(root), real, smi)

@@ -1,9 +1,8 @@
-"""How a container is given the GPUs that are due: by CDI, else by the nvidia runtime, else as
-device nodes with the host's driver.
+"""How a container gets the due GPUs: CDI, else the nvidia runtime, else device nodes.
 
-Pure: what the engine can do and what the host has go in, what to ask the engine for comes out.
-Whether it was obeyed is measured inside the container (`gpu.granted`), because an engine may ignore
-a request in silence.
+With device nodes it also gets the host's driver. Pure: the engine's abilities and the host's files
+go in, the request to the engine comes out. A check inside the container (`gpu.granted`) verifies
+the result, because an engine may ignore a request in silence.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from typing import Literal
 
 from acceptance.machine.gpu import Gpu
 
-# Where the host's driver libraries appear inside the container: a folder of their own, so that
-# nothing of the image is hidden.
+# The folder for the host's driver libraries inside the container. It is a folder of its own, so
+# that it hides nothing of the image.
 LIBRARIES_INSIDE = "/opt/host-driver"
 CDI_KIND = "nvidia.com/gpu"
-# Control node and unified memory; each GPU has one of its own beside them. Without the tools node
-# profilers do not work, and nothing else.
+# Control node and unified memory; each GPU also has its own node. Without the tools node only
+# profilers do not work.
 CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 OPTIONAL_NODES = ("/dev/nvidia-uvm-tools",)
-# The driver's user half, by soname: CUDA, NVML, and what CUDA loads by itself to compile PTX and to
-# debug.
+# The driver's user-space libraries by soname: CUDA, NVML, and those that CUDA loads by itself to
+# compile PTX and to debug.
 SONAMES = (
     "libcuda.so.1",
     "libnvidia-ml.so.1",
@@ -33,13 +32,12 @@ SONAMES = (
     "libnvidia-nvvm70.so.4",
     "libcudadebugger.so.1",
 )
-VERSIONED = ("libnvidia-gpucomp.so.",)  # its soname ends in the driver's version
+VERSIONED = ("libnvidia-gpucomp.so.",)  # its soname ends with the driver's version
 NEEDED = ("libcuda.so.1", "libnvidia-ml.so.1")
-# Where the host's nvidia-smi appears inside: gpu-burn asks it for temperatures, and crashes where
-# there is none.
+# The host's nvidia-smi inside the container: gpu-burn reads temperatures with it, and crashes
+# without it.
 SMI_INSIDE = "/usr/bin/nvidia-smi"
-# To an engine whose default runtime is NVIDIA's: give nothing beside what was asked for in another
-# way.
+# Tells an engine whose default runtime is NVIDIA's to add nothing to what was requested otherwise.
 NO_HOOK: Mapping[str, str] = {"NVIDIA_VISIBLE_DEVICES": "void"}
 MODPROBE = "run `sudo nvidia-modprobe -c=0 -u` (package nvidia-modprobe)"
 
@@ -52,19 +50,17 @@ _KIND = re.compile(
 
 
 class GrantError(Exception):
-    """The GPUs cannot be given to a container; the message is one sentence with the cure."""
+    """The GPUs cannot be passed to a container; the message is one sentence with the cure."""
 
 
 def is_driver_library(soname: str) -> bool:
-    """Whether a library belongs to the driver's user half."""
+    """Whether a library is one of the driver's user-space libraries."""
     return soname in SONAMES or soname.startswith(VERSIONED)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What an engine says of itself: the names of its runtimes, and the text of every CDI
-    specification that it reads.
-    """
+    """An engine's own report: names of its runtimes, and texts of its CDI specifications."""
 
     runtimes: frozenset[str] = frozenset()
     cdi_specs: tuple[str, ...] = ()
@@ -72,8 +68,10 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class DriverFiles:
-    """The driver on the host: device nodes that exist, each GPU's own by PCI address, libraries
-    by soname, nvidia-smi (real paths).
+    """The driver's files on the host, as real paths.
+
+    `nodes` are the device nodes that exist, `node_of` each GPU's own by PCI address, `libraries`
+    are by soname, `smi` is nvidia-smi.
     """
 
     nodes: frozenset[str] = frozenset()
@@ -84,7 +82,7 @@ class DriverFiles:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What to ask for.
+    """The request for GPUs.
 
     `files` of the driver are (path on the host, path inside) pairs, mounted read-only.
     """
@@ -98,9 +96,9 @@ class Grant:
 
 
 def choose(due: Sequence[Gpu], engine: EngineFacts, driver: DriverFiles) -> Grant:
-    """The grant for the GPUs that are due.
+    """The grant for the due GPUs.
 
-    Raises GrantError when there is no way, naming what is missing.
+    Raises GrantError where none is possible, naming what is missing.
     """
     if not due:
         return Grant("none", environment=NO_HOOK)
@@ -118,10 +116,10 @@ def choose(due: Sequence[Gpu], engine: EngineFacts, driver: DriverFiles) -> Gran
 
 
 def cdi_names(due: Sequence[Gpu], specs: Sequence[str]) -> tuple[str, ...] | None:
-    """The CDI names of the GPUs that are due, or None when no specification names them all.
+    """The CDI names of the due GPUs; None where the specifications do not name them all.
 
-    A specification may name devices by UUID or by NVML's index; the UUID goes first, because an
-    index moves when a card is lost.
+    A specification may name devices by UUID or by NVML's index. The UUID has precedence, because an
+    index changes when a card is lost.
     """
     texts = [_COMMENT.sub("", spec) for spec in specs]
     text = "\n".join(one for one in texts if _KIND.search(one))
@@ -136,16 +134,15 @@ def cdi_names(due: Sequence[Gpu], specs: Sequence[str]) -> tuple[str, ...] | Non
 
 
 def _has_device(text: str, name: str) -> bool:
-    """Whether a specification has a device of that name, in its YAML form or
-    its JSON form, quoted or not.
-    """
+    """Whether a specification has a device of that name, in YAML or JSON form, quoted or not."""
     pattern = rf"""(?:^|[{{,\s])["']?name["']?\s*:\s*["']?{re.escape(name)}["']?\s*(?:[,}}#]|$)"""
     return re.search(pattern, text, re.MULTILINE) is not None
 
 
 def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
-    """Device nodes and libraries, for a machine with a driver and an engine and nothing of
-    NVIDIA's between them.
+    """A grant of device nodes and libraries.
+
+    For a machine with a driver and an engine, but without NVIDIA's container toolkit.
     """
     own = [driver.node_of.get(gpu.pci_address) for gpu in due]
     lost = [

@@ -1,4 +1,4 @@
-"""This host as a station: sessions run in place."""
+"""The host as a station: sessions run in place."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from acceptance.session import context as session_context
 class HostStation:
     """Sessions run in place, with the caller's own rights.
 
-    `remark` says why, where a container was meant to be.
+    `remark` says why, where a container was intended.
     """
 
     remark: str | None = None
 
     @property
     def name(self) -> str:
-        """As reports call it."""
+        """The station's name in reports."""
         return "host"
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """Why it was taken; everything else in the report is of this host."""
+        """The reason for this station; everything else in the report is of this host."""
         return {"station_remark": self.remark} if self.remark else {}
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Why it was taken."""
+        """The reason for this station, as a note."""
         return (Note(self.remark),) if self.remark else ()
 
     def inside(self, run_dir: Path) -> Path:
-        """Where it is."""
+        """The run directory itself."""
         return run_dir
 
     def start(

@@ -1,4 +1,4 @@
-"""What the command line asks of a run."""
+"""The options of a run from the command line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of a run; `niceness` is by how much its loads give way to other
-    programs.
+    """The options of a run from the command line.
 
-    `run_dir_file` is where the run's folder is to be written down.
+    `niceness` lowers the priority of its loads against other programs. `run_dir_file` is a file
+    that receives the path of the run's folder.
     """
 
     machine_file: Path | None = None

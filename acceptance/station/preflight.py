@@ -1,4 +1,4 @@
-"""Before a run: which station it gets. Engine, image, GPU grant; every trouble names its cure."""
+"""The choice of the station before a run: engine, image, GPU grant; errors name their cure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ INSTALLED = (
 
 @dataclass(frozen=True, slots=True)
 class EngineProbe:
-    """An engine that answered, at which address (None: the environment's), or why none did."""
+    """An engine that answered, and its address (None: the environment's), or why none did."""
 
     engine: docker.DockerEngine | None
     why: str
@@ -46,10 +46,10 @@ class EngineProbe:
 
 
 def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...]:
-    """Where an engine may answer, in order: what the user named, and nothing beside it; else
-    Docker's socket, a rootless one's, Podman's.
+    """Addresses of engines to try, in order.
 
-    None stands for what the environment names (DOCKER_HOST).
+    The one that the user named, and no other; else the sockets of Docker, of a rootless Docker, and
+    of Podman. None stands for the address in the environment (DOCKER_HOST).
     """
     if environment.get("DOCKER_HOST"):
         return (None,)
@@ -60,11 +60,12 @@ def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...
 
 
 def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> EngineProbe:
-    """The first engine that answers, and runs under this machine's kernel: one in a virtual
-    machine would have that one tested.
+    """The first engine that answers and runs under this machine's kernel.
+
+    An engine in a virtual machine would have that one tested.
     """
     from acceptance.station import (
-        # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+        # imported here, because loading the engine's SDK takes time
         docker,
     )
 
@@ -92,7 +93,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
 
 
 def host_notice(why: str) -> str:
-    """The line that everybody must see when the loads run without a container."""
+    """The line that the user must see when the loads run without a container."""
     return (
         f"STATION: host, because {why}. The loads run in place, with your rights and no "
         f"isolation. {ENGINE_CURE}."
@@ -100,10 +101,10 @@ def host_notice(why: str) -> str:
 
 
 def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, str | None]:
-    """The engine that the station of this name would use, and the line that the user must see where
-    it takes the host instead.
+    """The engine for the station of this name, and a line that the user must see.
 
-    Raises StationError where a container was asked for and cannot be had.
+    The line is there where the host is taken instead. Raises StationError where a container was
+    requested and is not available.
     """
     if name == "host":
         return None, None
@@ -121,8 +122,9 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
 
 
 def _no_client() -> str:
-    """Why the image cannot be built although an engine answers (Podman's socket alone, say);
-    empty where it can.
+    """Why the image cannot be built although an engine answers; empty where it can.
+
+    For example, only Podman's socket is there.
     """
     try:
         command.find("docker")
@@ -142,16 +144,16 @@ def station_notice(name: str, reference: str | None = None) -> str | None:
 
 
 def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
-    """The GPUs that the plan tests, of those that are there."""
+    """The GPUs that the plan tests, of those that are present."""
     return tuple(gpu for gpu in gpus(inventory) if gpu.name in plan.gpus)
 
 
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
-    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the
-    run ends at a gate before any load.
+    """Whether the run ends at a gate before any load.
 
-    Then that check must speak, within seconds: building an image, or saying that a dead card has no
-    device node, would only delay it.
+    It does where a GPU is missing, dead, without its driver, or not set up to be tested. That check
+    must then report within seconds: to build an image, or to fail on a dead card's missing device
+    node, would only delay it.
     """
     found = gpus(inventory)
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
@@ -228,8 +230,9 @@ def choose(
 
 
 def custom_image_reason(reference: str) -> str:
-    """Why a run in an image that the user named proves nothing of the machine: this is how fakes
-    enter a container.
+    """Why a run in an image that the user named proves nothing of the machine.
+
+    Such an image may contain fakes of the tools.
     """
     return (
         f"the loads ran in an image named with --image ({reference}), which may hold anything: "
@@ -245,7 +248,7 @@ def _image(
     logs: Path,
     root: Path,
 ) -> Mapping[str, str]:
-    """The image's provenance, its id among it. One that was named is stamped as such."""
+    """The image's provenance, including its id. An image that the user named is marked as such."""
     if reference is not None:
         if identity is None:
             raise StationError(
@@ -263,8 +266,9 @@ def _image(
 
 @contextlib.contextmanager
 def _told_to_the_client(address: str | None) -> Iterator[None]:
-    """The engine's command-line client, which builds, uses the engine that was found, and not
-    the one that its own settings name.
+    """Make the engine's command-line client, which builds, use the engine that was found.
+
+    Its own settings may name another.
     """
     if address is None:
         yield

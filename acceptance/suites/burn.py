@@ -1,6 +1,4 @@
-"""All GPUs at once under gpu-burn, hot: do the results stay the same, and does each GPU keep
-pace with its siblings?
-"""
+"""gpu-burn on all GPUs at once, hot: wrong results, and each GPU's rate against its siblings."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ MODES: tuple[Mode, ...] = ("float", "tensor", "double")
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.session("load")
-# Beside its own time gpu-burn takes some seconds to begin, and half a minute to stop.
+# Beyond its own time gpu-burn needs some seconds to start, and half a minute to stop.
 @pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True, loads_gpus=True)
 @pytest.mark.measures("gpu_burn_errors_{mode}", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_burn_compares_{mode}", unit="count", per="gpu")
@@ -36,16 +34,16 @@ def test_gpu_burn(
     them.
 
     Measured: errors over all compares of a GPU, the compares made, and the median of its rates. Not
-    measured: NaN, which its tolerance lets pass, errors that repeat in every product, and the
-    memory that the product ring does not fill.
+    measured: NaN, which gpu-burn's tolerance lets pass, errors that repeat in every product, and
+    the memory that the product ring does not fill.
     """
     output = gpu_burn(mode)
     failed = output.outcome == "fail"
     found = {reading.name: reading.values for reading in output.readings}
     errors, faulty = dict(found.get("gpu_burn_errors", {})), found.get("gpu_burn_faulty", {})
     if failed:
-        # Its table may call a GPU faulty whose last count was 0: the counts start again with each
-        # summary.
+        # gpu-burn's table may call a GPU faulty whose last count was 0, because the counts restart
+        # with each summary.
         named = [gpu.name for gpu in due_gpus if faulty.get(gpu.name) or errors.get(gpu.name)]
         errors |= {
             name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]

@@ -1,6 +1,4 @@
-"""Our own GPU loads: products of matrices in every number format that a GPU has, and copies, all
-of them verified.
-"""
+"""Our own GPU loads: verified matrix products in every number format of a GPU, and copies."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 def with_mfu(
     table: LoadTable, peak: float | None
 ) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
-    """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak; as it is where
-    no peak is known.
+    """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak.
+
+    Unchanged where no peak is known.
     """
     if peak is None:
         return table.columns, table.rows
@@ -32,8 +31,9 @@ def with_mfu(
 def _products(
     loads: GpuLoads, rate: str, siblings: Mapping[str, tuple[str, ...]], check: Check
 ) -> None:
-    """Judges every format's rate (`{d}` in its name is the format), each GPU beside its
-    siblings, and the wrong results.
+    """Judge the rates of every format, each GPU against its siblings, and the wrong results.
+
+    `{d}` in the name `rate` stands for the format.
     """
     for dtype in DTYPES:
         named = rate.format(d=dtype)
@@ -45,8 +45,8 @@ def _products(
 
 
 @pytest.mark.session("load")
-# The slack is for formats that a GPU has in name only: a float64 product takes a T4 4.5 s, and six
-# are made.
+# The slack is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are
+# made.
 @pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
 @of_each_format(
     ("gemm_{d}_short", "TFLOP/s", "gpu-{d}", True),
@@ -91,8 +91,8 @@ def test_gemm_together(
     """Products of matrices on all GPUs at once, sustained, in every format that each has.
 
     Measured: the mean rate of the last half, when clocks, power and heat are in balance, at n =
-    8192, normal-random inputs; the last product is the first one bit for bit. Not measured: results
-    between the first and the last.
+    8192, normal-random inputs; the last product must equal the first one bit for bit. Not measured:
+    results between the first and the last.
     """
     loads = gemm_together()
     _products(loads, "gemm_{d}", siblings, check)

@@ -1,4 +1,4 @@
-"""The fixtures that run the tools. Judgement is left to the checks."""
+"""The fixtures that run the tools; the checks judge the results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def stressapptest_run(
 def cpuburn_run(
     programs: Programs, load_s: Mapping[str, float], machine: Machine, inventory: Inventory
 ) -> ToolOutput:
-    """The burn program that the machine file names: on every CPU until its time is over."""
+    """The burn program that the machine file names, on every CPU for the profile's time."""
     assert machine.cpu.cpuburn is not None
     binary = programs.find(machine.cpu.cpuburn)
     copies = inventory.cpu.threads if cpuburn.is_classic(binary) else 1
@@ -84,7 +84,7 @@ def cpuburn_run(
 def cpu_gemm(
     programs: Programs, load_s: Mapping[str, float], groups: Groups
 ) -> Callable[[str], LoadOutput]:
-    """Runs the verified matrix load on every core at once, for one dtype."""
+    """Runs the verified matrix load on every core at once, in one number format."""
 
     def run(dtype: str) -> LoadOutput:
         seconds = load_s["cpu_gemm"]
@@ -102,8 +102,9 @@ def cpu_gemm(
 def memory_bandwidth(
     programs: Programs, load_s: Mapping[str, float], groups: Groups, inventory: Inventory
 ) -> Callable[[], LoadOutput]:
-    """Runs copy and triad on every core at once, over arrays several times the
-    last-level caches.
+    """Runs copy and triad on every core at once.
+
+    The arrays are several times the size of the last-level caches.
     """
 
     def run() -> LoadOutput:
@@ -128,7 +129,10 @@ def memory_bandwidth(
 
 @pytest.fixture
 def record_miscompares(check: Check) -> Callable[[LoadFailed, str, str], None]:
-    """What a load had found wrong before it died stays evidence against the machine."""
+    """Journals the wrong results that a load reported before it died.
+
+    They stay evidence against the machine.
+    """
 
     def record(failed: LoadFailed, measurement: str, component: str) -> None:
         if failed.miscompares:

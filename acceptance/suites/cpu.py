@@ -1,4 +1,4 @@
-"""The processors under load: every result verified, every core held against its equals."""
+"""The processors under load: every result verified, every core compared with its siblings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import ToolOutput
 
 DTYPES = {"f64": "float64", "f32": "float32"}
-LATE_S = 5.0  # a reading that is older than this at the end has stopped
+LATE_S = 5.0  # a reading whose last sample is older than this at the end has stopped
 
 
 class SensorUnread(Exception):
-    """A sensor could not be read for much of the run; the message says which, and the cure.
+    """A sensor could not be read for much of the run; the message names it, with the cure.
 
-    What it did show proves no cool run.
+    The samples that it gave do not prove a cool run.
     """
 
 
@@ -31,7 +31,7 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     itself.
 
     Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo
-    operations are no figure to judge by.
+    operations are no basis for a judgement.
     """
     check(
         "stress_ng_failures",
@@ -106,7 +106,7 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
         check("cpu_temperature", {"cpu": telemetry["cpu_temperature_c"].maximum()})
     if "cpu_throttle_count" in telemetry:
         check("cpu_throttle_events", {"cpu": telemetry["cpu_throttle_count"].growth()})
-    # After the readings: too hot is too hot, however few samples say so.
+    # After the readings: a temperature above the limit counts even from few samples.
     gaps = [
         gap
         for name in ("cpu_temperature_c", "cpu_throttle_count")
@@ -119,11 +119,11 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
 
 
 def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
-    """How a reading fails to cover the run, which lasts from the first to the last sample of any
-    reading; None when it covers it.
+    """How a reading fails to cover the run; None where it covers it.
 
-    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s
-    (`observe.sensors.SampleThinner`).
+    The run lasts from the first to the last sample of any reading. A reading owes half of the
+    samples that the watch keeps: one a second for the first hour, then one of each 10 s
+    (`observe.sensors.Thinning`).
     """
     if name not in telemetry:
         return None

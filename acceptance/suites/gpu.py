@@ -1,4 +1,4 @@
-"""The GPUs: are they there at all? Before anything else, and within seconds."""
+"""The GPUs: presence, readiness and identity, checked first and within seconds."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ GRANT_CURE = (
 
 
 class NotReady(Exception):
-    """A GPU is not set up to be tested; the message says what stands in the way, and the cure."""
+    """A GPU is not set up to be tested; the message names the obstacle and the cure."""
 
 
 class NotGranted(Exception):
-    """Where the loads run there are other GPUs than those that are due; the
-    message says which, and the cure.
+    """The loads' environment has other GPUs than those that are due; the message names them.
+
+    It also has the cure.
     """
 
 
 def presence_lines(inventory: Inventory) -> str:
-    """What was looked at, what each showed, and what to do about it; a line each."""
+    """One line for each place inspected for GPUs: what it showed, and the cure."""
     return "\n".join(
         f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}"
         for look in presence(inventory)
@@ -106,8 +107,8 @@ def test_ready(
     """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the
     NVLink fabric up, the driver new enough.
 
-    Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the
-    way is an error with its cure.
+    Measured: the set-up as NVML reports it. None of it is a fault of a card, so an obstacle is an
+    error with its cure.
     """
     found = obstacles(inventory, due_gpus)
     for remark in remarks(inventory, due_gpus):
@@ -124,7 +125,8 @@ def test_ready(
 
 @pytest.mark.gate
 @pytest.mark.session("load")
-@pytest.mark.costs(1.0, slack=60.0)  # without persistence mode the driver brings every GPU up first
+# without persistence mode the driver initializes every GPU first
+@pytest.mark.costs(1.0, slack=60.0)
 @pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
 def test_granted(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
@@ -132,7 +134,7 @@ def test_granted(
     """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
 
     Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence,
-    and a container without them would pass every test of GPUs that it does not see. What differs is
+    and a container without them would pass every test of GPUs that it does not see. A difference is
     the station's trouble and no fault of a card, so it is an error.
     """
     inside = nvml.probe(deadline=programs.deadline)
@@ -147,8 +149,8 @@ def test_granted(
     lost = [
         f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
     ]
-    # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets
-    # those alone.
+    # On the host, NVML shows the whole machine even where --gpus selects some GPUs; CUDA then gets
+    # only those.
     more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
         errors = [
@@ -200,8 +202,9 @@ def test_identity(
 
 
 def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Check) -> None:
-    """A link can be no better than the lesser of card and slot; what neither
-    shows is not read, and says so.
+    """Journal the link that card and slot can have: the lesser of both.
+
+    A maximum that neither shows is skipped with its reason.
     """
     slot_speed, slot_width = slot_link(function, device)
     widths = [width for width in (function.max_link_width, slot_width) if width is not None]
@@ -224,9 +227,9 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
     """What each GPU's memory has been through before this run: uncorrected errors since the driver
     was loaded, remaps, retired pages.
 
-    Measured: the driver's counters. What is added during the run is another check. Where a model
-    counts errors from the factory on and this card does not, nothing is known of its memory: an
-    error with its cure.
+    Measured: the driver's counters. Errors that are added during the run are another check. Where a
+    model counts errors from the factory on and this card does not, nothing is known of its memory:
+    an error with its cure.
     """
     devices = {device.pci_address: device for device in inventory.nvml.devices}
     counted = {
@@ -275,7 +278,7 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors
     and memory.
 
-    Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer
+    Measured: CUDA's report. A card with parts switched off, or an instance of one, has fewer
     multiprocessors than its sheet says.
     """
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}

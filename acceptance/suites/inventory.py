@@ -1,6 +1,6 @@
-"""What is in the machine, against what its machine file declares.
+"""The machine's parts against the declarations of its machine file.
 
-A fact that nothing declares is not due.
+A fact that is not declared is not due.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from acceptance.machine.inventory import Disk, Inventory
 from acceptance.machine.machine_file import DeclaredDisk, Machine
 from acceptance.session.check import Check, same_text
 
-DISK_SHARE = 0.98  # makers round: 2 % less is another model
+DISK_SHARE = 0.98  # makers round sizes; 2 % less is another model
 
 
 @pytest.mark.session("host-before")
@@ -27,7 +27,8 @@ DISK_SHARE = 0.98  # makers round: 2 % less is another model
 def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Processor model, sockets, cores, threads and governor.
 
-    Measured: what the kernel has online. A core that the firmware switched off is missing here.
+    Measured: the processors that the kernel has online. A core that the firmware switched off is
+    missing here.
     """
     cpu = inventory.cpu
     unread = {"cpu": "the kernel shows no processor topology"}
@@ -64,7 +65,7 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
 def test_memory(inventory: Inventory, check: Check) -> None:
     """RAM in all, and how many modules are plugged in.
 
-    Measured: what the kernel manages, and what the firmware's tables list (root only).
+    Measured: the RAM that the kernel manages, and the modules in the firmware's tables (root only).
     """
     memory = inventory.memory
     check("memory_total", {"memory": memory.total_bytes / GIB})
@@ -125,7 +126,7 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
 
 
 def describes(declared: DeclaredDisk, disk: Disk) -> bool:
-    """Whether a disk is what a declaration says."""
+    """Whether a disk matches a declaration."""
     return (
         same_text(declared.model, disk.model)
         and (declared.serial is None or same_text(declared.serial, disk.serial))
@@ -134,11 +135,11 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
 
 
 def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
-    """The disks of each declaration, in its order: no disk stands for two, and none gets more than
-    it declares.
+    """The disks of each declaration, in order.
 
-    Declarations with a serial choose first, then the larger: what is left to the others still suits
-    them.
+    No disk counts twice, and no declaration gets more than it declares. Declarations with a serial
+    choose first, then the larger ones, so that the remaining disks still fit the other
+    declarations.
     """
     free = list(disks)
     found: list[list[Disk]] = [[] for _ in declared]
@@ -157,8 +158,8 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
-    Measured: what the kernel lists, each disk counted for one declaration. Disks beyond those
-    declared are no fault.
+    Measured: the disks that the kernel lists, each counted for one declaration. Undeclared disks
+    are no fault.
     """
     declared = machine.disk if machine else ()
     there = (
@@ -182,7 +183,7 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
 def test_network(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared network link: there, up, and at its speed.
 
-    Measured: what the kernel says of the link now; no traffic is sent.
+    Measured: the link's present state in the kernel; no traffic is sent.
     """
     found = {link.name: link for link in inventory.links}
     for declared in machine.network if machine else ():
@@ -207,7 +208,7 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
 def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Board, BIOS version, kernel and NVIDIA driver, each as text.
 
-    Measured: the firmware's and the kernel's own words.
+    Measured: the texts of the firmware and the kernel.
     """
     if machine is None:
         return

@@ -1,6 +1,4 @@
-"""The ways between GPUs, host and each other: what the driver says of them, and
-what goes over them.
-"""
+"""The links between GPUs and host: their state as the driver reports it, and their data rates."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from acceptance.tools import p2p_bandwidth
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 
-# The testcases of nvbandwidth, by measurement.
+# nvbandwidth's testcases by measurement.
 HOST_COPIES = {
     "copy_h2d": "host_to_device_memcpy_ce",
     "copy_d2h": "device_to_host_memcpy_ce",
@@ -48,7 +46,7 @@ def test_paths(
     """The way from each GPU to each other: NVLinks or the common part of their PCIe ways, and
     whether peer access is offered.
 
-    Measured: what NVML answers. That data arrives whole and how fast is another check.
+    Measured: NVML's answers. Whether data arrives intact, and how fast, is another check.
     """
     cells = topology.build(inventory, inventory.places).cells
     wanted = _declared_paths(machine)
@@ -75,7 +73,7 @@ def test_paths(
 
 
 def _declared_paths(machine: Machine | None) -> dict[str, str]:
-    """The path that the machine file declares, by pair, both ways."""
+    """The paths that the machine file declares, by pair, in both directions."""
     found: dict[str, str] = {}
     for pair in machine.gpu_pair if machine is not None else ():
         if pair.path is not None:
@@ -91,8 +89,8 @@ def _declared_paths(machine: Machine | None) -> dict[str, str]:
 def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """How many NVLinks of each GPU are up, and the speed of the slowest of them in one direction.
 
-    Measured: what NVML tells of each link. A bridge of which no link is up looks like no bridge,
-    unless the machine file declares it.
+    Measured: each link as NVML reports it. A bridge with no link up looks like no bridge, unless
+    the machine file declares it.
     """
     gpu_links.measure(inventory.nvml.devices, due_gpus, check)
 
@@ -103,9 +101,7 @@ def _take(
     figures: Mapping[str, Mapping[str, float]],
     component: str = ALL_GPUS,
 ) -> None:
-    """Journal the figures of a run by measurement and component; or, in their place, the fault
-    that the run itself proves.
-    """
+    """Journal a run's figures by measurement and component, or the fault that the run proves."""
     failed = output.outcome == "fail"
     check(
         "copy_faults",
@@ -128,7 +124,7 @@ def _take(
 def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
     """The tool's own readings by measurement.
 
-    Raises ToolError for one that it did not give, as for a testcase that it waived.
+    Raises ToolError for a missing reading, for example of a testcase that the tool waived.
     """
     if output.outcome == "fail":
         return {name: {} for name in names}
@@ -158,8 +154,9 @@ def test_host_copies(
     both at once (nvbandwidth).
 
     Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes;
-    the last copy of each sample is compared with its pattern. Each way is also held against the
-    other GPUs of that model on such a link. Not measured: pageable memory, and all GPUs at once.
+    the last copy of each sample is compared with its pattern. Each direction is also compared with
+    the other GPUs of that model on such a link. Not measured: pageable memory, and all GPUs at
+    once.
     """
     output = nvbandwidth(*HOST_COPIES.values())
     found = _readings(output, HOST_COPIES)
@@ -234,7 +231,7 @@ def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
     same pair with it off.
 
     Measured: copies of 160 MB in one direction, and the latency of a write. The sample copies zeros
-    and checks nothing: whether data arrives whole is shown by the peer copies of nvbandwidth.
+    and checks nothing; nvbandwidth's peer copies show whether data arrives intact.
     """
     gain = {} if p2p_run.outcome == "fail" else p2p_bandwidth.gain(p2p_run)
     names = {"p2p_write": "p2p_on", "p2p_staged": "p2p_off", "p2p_latency": "p2p_latency_on"}

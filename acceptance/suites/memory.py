@@ -52,9 +52,8 @@ def test_bandwidth(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(
-    3.0, load="stressapptest", per_gib=1.0
-)  # a GiB takes 0.3 s to fill, in a VM up to 2
+# a GiB takes 0.3 s to fill, in a VM up to 2
+@pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)
 @pytest.mark.measures("stressapptest_errors", unit="count", per="memory", waivable=False)
 @pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
 @pytest.mark.measures("memory_tested", unit="GiB", per="memory")
@@ -62,8 +61,8 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
     stressapptest.
 
-    Measured: blocks that came back changed, and how much RAM was filled. Not measured: the RAM that
-    the system itself occupies.
+    Measured: blocks that changed, and how much RAM was filled. Not measured: the RAM that the
+    system itself occupies.
     """
     failed = stressapptest_run.outcome == "fail"
     errors = {"memory": host_tools.memory_errors(stressapptest_run)}

@@ -1,4 +1,4 @@
-"""The disks' own word on their health."""
+"""The disks' own reports on their health."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from acceptance.session.programs import Programs
 
 
 class ReportsUnread(Exception):
-    """smartctl did not answer for a disk, or cannot be understood: that is no known lack of a
-    report, so no waiver of one covers it.
+    """smartctl did not answer for a disk, or its answer is not understood.
+
+    This differs from a disk that is known to have no report, so no waiver of that covers it.
     """
 
 
@@ -26,8 +27,8 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
     """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
     NVMe disks how far they are worn.
 
-    Measured: faults that the drive itself reports, and the share of its rated life that it says is
-    used. Not measured: its speed, and faults that it hides.
+    Measured: faults that the drive itself reports, and the used share of its rated life. Not
+    measured: its speed, and faults that it hides.
     """
     readings: dict[str, float] = {}
     worn: dict[str, float] = {}

@@ -1,6 +1,4 @@
-"""Whether the machine comes to rest under full load: heat, clocks and links of the GPUs while
-all of it burned.
-"""
+"""The GPUs' thermal steady state: temperature, clocks and links during the burn of the machine."""
 
 from __future__ import annotations
 
@@ -24,13 +22,13 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 
 BURN = "together.burn"
 LAPS = "burn_laps"
-# What the links count, by measurement; of NVLink a driver may tell only some.
+# The links' error counters by measurement; a driver may report only some of NVLink's.
 COUNTERS = {
     "burn_errors_new": ("pcie_replays",),
     "burn_nvlink_errors_new": ("nvlink_replays", "nvlink_crc_errors", "nvlink_recoveries"),
 }
-# a clock that lost more than this, or a card so much hotter than its equals, is told its likely
-# causes
+# A card that lost more of its clock, or is that much hotter than its siblings, gets a note with
+# likely causes.
 NOTABLE_KEPT = 0.97
 NOTABLE_C = 5.0
 WHEN = ("before", "within", "after")
@@ -42,8 +40,9 @@ _HOTTER = (
 
 
 class HeatUnknown(Exception):
-    """What a GPU did under load is not known, so nothing is proved of its cooling; the message
-    says why, GPU by GPU.
+    """A GPU's behaviour under load is not known, so nothing is proved of its cooling.
+
+    The message says why for each GPU.
     """
 
 
@@ -70,7 +69,7 @@ def test_steady(
 
     Measured: seconds until each format's turn is within 2 degC of its last, the clock of each
     format in the last lap against that in the first, the last lap's temperature against its
-    equals', errors of its links that came in the burn. A burn that ended in an error, a power that
+    siblings', and errors of its links during the burn. A burn that ended in an error, a power that
     was not measured, and the clock of an idle card prove nothing. Not measured: other seasons.
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
@@ -120,7 +119,7 @@ def test_steady(
 
 
 def _highest_clock(inventory: Inventory, gpu: Gpu) -> float | None:
-    """The highest SM clock of a card in MHz; None where its driver does not tell it."""
+    """The highest SM clock of a card in MHz; None where its driver does not report it."""
     device = device_of(inventory, gpu)
     return (
         device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
@@ -134,7 +133,7 @@ def _heat(
     check: Check,
     troubles: list[str],
 ) -> None:
-    """Judges rest, clock and spread of every GPU that burned."""
+    """Judge settling time, clock and temperature spread of every GPU that burned."""
     settled: dict[str, float] = {}
     kept: dict[str, float] = {}
     final: dict[str, float] = {}
@@ -179,9 +178,7 @@ def _errors(
     check: Check,
     troubles: list[str],
 ) -> None:
-    """Judges what the links counted within the burn, and tells what they
-    counted before and after.
-    """
+    """Judge the link errors during the burn, and note those counted before and after."""
     for measurement, counters in COUNTERS.items():
         due = {one.component for one in check.due(measurement)}
         grown: dict[str, float] = {}
@@ -210,6 +207,6 @@ def _errors(
 
 
 def _sum(column: Sequence[float | None]) -> str:
-    """What several counters grew by together, as far as all of them tell."""
+    """The growth of several counters together; "not told" where one of them is unknown."""
     known = [part for part in column if part is not None]
     return f"{sum(known):.0f}" if len(known) == len(column) else "not told"

@@ -1,4 +1,4 @@
-"""The burn: everything that heats, at once, all results verified."""
+"""The burn: all heat sources at once, all results verified."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 
 
 @pytest.mark.session("load")
-# Operands and references are made before the time counts, and the last results compared after it.
+# Operands and references are made before the time starts, and the last results compared after it.
 @pytest.mark.costs(15.0, load="burn", per_gpu=5.0, slack=600.0, heats=True, loads_gpus=True)
 @of_each_format(
     ("burn_{d}_miscompares", "count", "gpu-{d}", False),
@@ -56,9 +56,9 @@ def test_burn(
     """All GPUs, processors and RAM under full load at the same time, every result of every product
     verified.
 
-    Measured: wrong results and what they look like, the rate with every result verified, what is
-    left of it at the end, results of equal GPUs against each other, copies over the links
-    meanwhile, stress-ng and stressapptest beside it. Not measured: disks and network.
+    Measured: wrong results and their signature, the rate with every result verified, the share of
+    it left at the end, results of equal GPUs against each other, copies over the links meanwhile,
+    stress-ng and stressapptest beside it. Not measured: disks and network.
     """
     found = together()
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
@@ -86,9 +86,7 @@ def _products(
     serials: Mapping[str, str | None],
     check: Check,
 ) -> None:
-    """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of
-    the rate at the end.
-    """
+    """Judge every format's wrong results, its rate against siblings, and its rate at the end."""
     for dtype in DTYPES:
         counts, notes = count_readings(loads, f"burn_{dtype}_miscompares", gpu_heat)
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
@@ -103,7 +101,7 @@ def _products(
 
 
 def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
-    """What was copied to and from the host, and to peers, while the products were made."""
+    """Judge the copies between GPU and host, and to peers, during the products."""
     for copied, miscompares in (
         ("burn_copied", "burn_copy_miscompares"),
         ("burn_peer_copied", "burn_peer_miscompares"),
@@ -114,7 +112,7 @@ def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
 
 
 def _host(results: BurnResults, check: Check) -> None:
-    """Processors and RAM, by the words of stress-ng and stressapptest."""
+    """Judge processors and RAM by the results of stress-ng and stressapptest."""
     output = results.processors.output
     failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}
     notes = {"cpu": output.reason if output is not None else None}

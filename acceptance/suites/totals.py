@@ -1,5 +1,6 @@
-"""What the machine's parts have counted in all: held against the nights before, because a total
-proves nothing by itself.
+"""Lifetime counters of the machine's parts, compared with the nights before.
+
+A total proves nothing by itself.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def test_counted(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     """What each GPU has counted in all: corrected memory errors and repaired rows of its life, PCIe
     packets sent again.
 
-    Measured: the driver's counters; those of the memory are kept on the card, PCIe replays since
-    the driver was loaded. How they stand proves nothing by itself: their growth from night to night
-    is judged.
+    Measured: the driver's counters; those of the memory are kept on the card, PCIe replays count
+    since the driver was loaded. A total proves nothing by itself: its growth from night to night is
+    judged.
     """
     counted = {device.pci_address: device.counters for device in inventory.nvml.devices}
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}

@@ -1,4 +1,4 @@
-"""The memory of the GPUs, filled and read back."""
+"""The GPUs' memory, filled and read back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 
 
 @pytest.mark.session("load")
-# One round of all patterns is made however short the time: on large memory at a low rate it takes
+# One round of all patterns runs however short the time: on large memory at a low rate it takes
 # longer.
 @pytest.mark.costs(15.0, load="vram", slack=300.0, loads_gpus=True)
 @pytest.mark.measures("vram_miscompares", unit="count", per="gpu", waivable=False)
@@ -32,7 +32,7 @@ def test_patterns(
     """Patterns over the memory of all GPUs at once, every word read back and compared.
 
     Measured: words that came back wrong, how much of the memory was tested, and the rate of the
-    passes beside that of a copy in the same run. Not measured: the part that driver and library
+    passes against that of a copy in the same run. Not measured: the part that driver and library
     keep for themselves, and memory under the heat of products, which the burn fills.
     """
     loads = vram_run()

@@ -1,6 +1,4 @@
-"""What the supervisor saw of the GPUs while they were loaded: clocks held back, heat, links,
-counters of errors.
-"""
+"""The GPUs under load as the watch recorded them: throttling, heat, links and error counters."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ from acceptance.suites.fixtures import gpu_links
 
 NamedSpans = Sequence[tuple[str, float, float]]
 
-LONGEST_GAP_S = 2.0  # ten samples in a row that were not taken
+LONGEST_GAP_S = 2.0  # ten missed samples in a row
 SLOWEST_S = 0.2  # five samples a second
 JITTER = 1.1
-SLOWEST_STEP_S = 0.4  # of 95 in 100: one sample missed, now and then
-# NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's
-# own sum of the time where it keeps one.
+SLOWEST_STEP_S = 0.4  # for 95 of 100 steps: an occasional missed sample
+# NVML's sampled clock event reasons (nvml.h, nvmlClocksEventReasons), with the driver's own sum of
+# the time where it keeps one.
 REASONS = {
     "gpu_hw_slowdown": (clock_reasons.HW_SLOWDOWN, None),
     "gpu_hw_thermal_slowdown": (clock_reasons.HW_THERMAL, "hw_thermal_s"),
@@ -34,8 +32,8 @@ REASONS = {
     "gpu_power_brake": (clock_reasons.POWER_BRAKE, "power_brake_s"),
     "gpu_power_cap": (clock_reasons.POWER_CAP, "power_cap_s"),
 }
-# The first of each must be there wherever the measurement is due; a driver that does not tell
-# another of them has none of it to count.
+# The first of each must be present wherever the measurement is due. A driver that does not report
+# one of the others has nothing there to count.
 COUNTERS = {
     "gpu_ecc_uncorrected_new": ("ecc_uncorrected",),
     "gpu_ecc_corrected_new": ("ecc_corrected",),
@@ -54,7 +52,7 @@ COUNTERS = {
 
 
 class WatchLost(Exception):
-    """The GPUs were not watched as they should have been, so what was not seen proves nothing."""
+    """The GPUs were not watched as required, so the absence of events proves nothing."""
 
 
 @pytest.fixture
@@ -79,9 +77,9 @@ def _each(
     reduce: Callable[[GpuHistory, str], float],
     troubles: list[str],
 ) -> dict[str, float]:
-    """A figure of each GPU that owes the measurement and offers the reading.
+    """A figure of each GPU for which the measurement is due and the reading exists.
 
-    What cannot be told goes to `troubles`: the others stay.
+    Failures are added to `troubles`, and the other GPUs keep their figures.
     """
     due = {one.component for one in check.due(measurement)}
     found = {}
@@ -95,8 +93,9 @@ def _each(
 
 
 def _unread_reasons(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
-    """Why a reading was not measured, of each GPU that does not offer it: its driver does not
-    tell it, or nothing that can be meant.
+    """The reason why a reading was not measured, for each GPU that does not offer it.
+
+    Its driver does not report it, or reports impossible values.
     """
     return {
         gpu.name: f"{reading}: {history.outside[reading]}" if reading in history.outside else why
@@ -106,7 +105,7 @@ def _unread_reasons(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -
 
 
 def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[str, str | None]:
-    """A note for each GPU of whose samples some were left out because no sensor can mean them."""
+    """A note for each GPU with samples left out because no sensor can produce their values."""
     return {
         gpu.name: f"left out: {history.outside[reading]}" if reading in history.outside else None
         for gpu, history in watched.items()
@@ -114,7 +113,7 @@ def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[str, str 
 
 
 def _conclude(troubles: list[str]) -> None:
-    """Raises WatchLost where a figure is missing: what was journalled before stays evidence."""
+    """Raise WatchLost where a figure is missing; what was journalled before stays evidence."""
     if troubles:
         raise WatchLost("; ".join(dict.fromkeys(troubles)))
 
@@ -132,8 +131,8 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
 
     Measured: the usual time between two samples, and the longest time without one while loads ran;
     one step in twenty may be longer than 0.4 s. A gap is the watch's own trouble and not the
-    card's: it is an error. So is a reading that was there and is gone: only what was absent from
-    the start is not offered.
+    card's: it is an error. So is a reading that disappears: only a reading that was absent from the
+    start counts as not offered.
     """
     if not load_spans:
         raise WatchLost(
@@ -192,7 +191,7 @@ def test_throttling(
     """For how long each GPU's clocks were held back during the run, by reason, and in which checks.
 
     Measured: each bit of NVML's clock event reasons by itself, in samples, and the driver's own
-    sums of the time where it keeps them, which also see what falls between two samples; the larger
+    sums of the time where it keeps them, which also cover the time between two samples; the larger
     counts. Software power capping is normal under load: it is recorded.
     """
     troubles: list[str] = []
@@ -202,7 +201,7 @@ def test_throttling(
         def held_back(
             history: GpuHistory, flag: str, counter: str | None = counter, notes: Any = notes
         ) -> float:
-            if flag == clock_reasons.POWER_CAP:  # which is normal: nothing of it is left out
+            if flag == clock_reasons.POWER_CAP:  # normal under load: no sample of it is left out
                 summed = counter is not None and history.offers(counter)
                 return max(history.seconds(flag), history.growth(str(counter)) if summed else 0.0)
             held = history.held_back(flag, counter)
@@ -223,7 +222,7 @@ def test_throttling(
 
 
 def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
-    """A note on what was seen for a moment at the edge of a load, and not counted."""
+    """A note on throttling that was seen only briefly at the edge of a load, and not counted."""
     if not held.lone:
         return None
     moments = ", ".join(f"{moment - history.points[0].began_s:.0f} s" for moment in held.lone)
@@ -242,10 +241,11 @@ def test_settings(
     """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG,
     clocks that are held.
 
-    Measured: the settings that NVML tells once a second, and the reasons clocks-setting and
-    display-clocks while the GPU was in use. What was so from the start is a note; what changed in
-    the middle leaves the run unjudged, because its figures belong to two machines. Not measured:
-    what cannot be read back, as clocks locked above those that the loads reach.
+    Measured: the settings that NVML reports once a second, and the reasons clocks-setting and
+    display-clocks while the GPU was in use. A setting that held from the start is a note. One that
+    changed in the middle leaves the run unjudged, because its figures belong to two machines. Not
+    measured: settings that cannot be read back, such as clocks locked above those that the loads
+    reach.
     """
     changed = {
         gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()
@@ -277,10 +277,10 @@ def test_heat(
 ) -> None:
     """How near each GPU came to its thermal limit, its highest temperatures, and its highest power.
 
-    Measured: the smallest margin (T.Limit) that NVML told, or the temperature against the card's
-    own limit where it tells no margin; the hottest sample of GPU and memory; the highest power
-    sample. A power that stood still under load, or disagrees with the card's energy counter, was
-    not measured. Not measured: how the temperature would go on in a longer run.
+    Measured: the smallest margin (T.Limit) that NVML reported, or the temperature against the
+    card's own limit where it reports no margin; the hottest sample of GPU and memory; the highest
+    power sample. A power that stayed constant under load, or disagrees with the card's energy
+    counter, was not measured. Not measured: how the temperature would develop in a longer run.
     """
     no_power = {
         gpu.name: trouble
@@ -353,8 +353,8 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
 
     Measured: the growth of the driver's counters from the first sample to the last, and remaps or
-    page retirements that became pending or failed meanwhile. What had been counted before the run
-    is another check.
+    page retirements that became pending or failed meanwhile. Errors counted before the run are
+    another check.
     """
     troubles: list[str] = []
     for measurement, names in COUNTERS.items():
@@ -375,8 +375,8 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in
     one direction.
 
-    Measured: what NVML tells of each link when it is asked again. A link that went down under load
-    and came back is in the counters.
+    Measured: each link as NVML reports it when asked again. A link that went down under load and
+    came back is in the counters.
     """
     now = nvml.probe(deadline=programs.deadline)
     gpu_links.measure(now.devices, due_gpus, check)

@@ -1,1 +1,1 @@
-"""One file per upstream program: `argv()` and a pure `parse()`."""
+"""One file for each upstream program: `argv()` and a pure `parse()`."""

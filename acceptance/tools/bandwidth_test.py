@@ -1,14 +1,15 @@
-"""bandwidthTest: copies between host and GPU and inside the GPU (NVIDIA's samples of CUDA 3 to
-12.8; later ones have no such program).
+"""bandwidthTest: copies between host and GPU and inside the GPU.
 
-It looks at no data: `Result = PASS` means that it ran. Without `--device` it measures GPU 0 alone;
-a GPU number that does not exist it replaces by 0; with `--device=all` it prints the *sum* of the
+It is part of NVIDIA's samples of CUDA 3 to 12.8; later ones have no such program.
+
+It checks no data: `Result = PASS` only means that it ran. Without `--device` it measures only GPU
+0. It replaces a GPU number that does not exist by 0. With `--device=all` it prints the *sum* of the
 GPUs, measured one after the other. Device to device counts each byte as read and as written, and
-its 32 MB lie in the L2 cache of Ada and newer GPUs, where the rate says nothing about the memory.
-Versions that print MB/s compute them with 2^20 bytes: they are taken as 10^6 here, as printed, so
-what they measured is up to 4.9 % better.
+its 32 MB fit in the L2 cache of Ada and newer GPUs, so that rate says nothing about their memory.
+Versions that print MB/s compute them with 2^20 bytes. They are taken as printed, as 10^6 bytes, so
+the true rate is up to 4.9 % higher.
 
-Readings, GB/s, component `gpu0` of `Device 0`, or `machine` for a sum: `bandwidth_test_h2d`,
+Readings, GB/s, component `gpu0` for `Device 0`, or `machine` for a sum: `bandwidth_test_h2d`,
 `bandwidth_test_d2h`, `bandwidth_test_d2d`, at the largest size of the table; with `_pageable` for
 pageable and `_wc` for write-combined host memory.
 """
@@ -24,20 +25,19 @@ from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
-# What its megabyte is, is a matter of the version; the unit that the text states is taken at its
-# word.
+# The meaning of a megabyte depends on the version; the unit is taken as the text prints it.
 _PER_GB = {"GB": 1.0, "MB": 1000.0}
-# The last size of shmoo mode is the first one past this, in bytes: 64e6, and 2**26 in the versions
-# that print MB/s.
+# Shmoo mode ends at the first size beyond this, in bytes: 64e6, and 2**26 in the versions that
+# print MB/s.
 _SHMOO_END = {"GB": 64_000_000, "MB": 1 << 26}
 
 
 @dataclass(slots=True)
 class CopyTable:
-    """`kind` is h2d, d2h or d2d; `pageable` None until the text says; `rates` are in `unit`/s by
-    size in bytes.
+    """One table: `kind` is h2d, d2h or d2d; `rates` are in `unit`/s by size in bytes.
 
-    `csv`: it came as lines of `--csv`, which name no host memory for d2d.
+    `pageable` is None until the text gives it. `csv`: the table came as lines of `--csv`, which do
+    not name the host memory for d2d.
     """
 
     kind: str
@@ -51,20 +51,20 @@ class CopyTable:
 
     @property
     def name(self) -> str:
-        """The reading's name; other host memory than plain pinned memory is another measurement."""
+        """The reading's name; each kind of host memory is a measurement of its own."""
         return (
             f"bandwidth_test_{self.kind}{'_pageable' * bool(self.pageable)}{'_wc' * self.combined}"
         )
 
     def rate(self) -> float:
-        """GB/s at the largest size."""
+        """Rate at the largest size, in GB/s."""
         assert self.unit is not None
         return self.rates[max(self.rates)] / _PER_GB[self.unit]
 
     def worthless(self, mode: str | None, old: bool) -> str | None:
         """Why the table proves nothing, or None.
 
-        `mode` is Quick, Shmoo or Range, None where the text does not say. `old`: a version that
+        `mode` is Quick, Shmoo or Range, or None if the text does not say. `old`: a version that
         names the host memory in the title.
         """
         title = self.name.removeprefix("bandwidth_test_")
@@ -84,7 +84,7 @@ class CopyTable:
 TOOL = "bandwidthTest"
 
 _START = re.compile(r"\[CUDA Bandwidth Test\] - Starting")
-# deviceQuery, which people run before, puts the name in quotes.
+# deviceQuery, whose text often comes before, puts the name in quotes.
 _DEVICE = re.compile(r"Device (?P<index>\d{1,4}): (?P<name>[^\"“„\s].*)")
 _MODE = re.compile(r"(?P<mode>Quick|Shmoo|Range) Mode")
 _KINDS = {"Host to Device": "h2d", "Device to Host": "d2h", "Device to Device": "d2d"}
@@ -117,7 +117,7 @@ _REFUSED = re.compile(
 def argv(binary: str, *, device: int) -> tuple[str, ...]:
     """The command line for one GPU: pinned memory, one size, three directions.
 
-    Raises ValueError for a negative number.
+    Raises ValueError for a negative GPU number.
     """
     if device < 0:
         raise ValueError(f"bandwidthTest needs the number of a GPU, not {device}")
@@ -134,7 +134,7 @@ def argv(binary: str, *, device: int) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Run:
-    """What the lines of one run said, before it is judged."""
+    """Content of the lines of one run, before it is judged."""
 
     devices: dict[int, str] = field(default_factory=dict)
     tables: list[CopyTable] = field(default_factory=list)
@@ -171,9 +171,9 @@ def _title(run: _Run, line: str, text: str) -> None:
 
 
 def _in_table(run: _Run, line: str, text: str) -> None:
-    """A line under a title: memory, header or row.
+    """Read a line under a title: memory, header or row.
 
-    Where one of them stands without its title, a line is lost.
+    Raises UnreadableOutput if the title is missing, because then a line is lost.
     """
     table = run.tables[-1] if run.tables else None
     combined = text.startswith(_COMBINED)
@@ -182,7 +182,7 @@ def _in_table(run: _Run, line: str, text: str) -> None:
             raise _unknown(line)
         table.pageable = memory["memory"] == "PAGEABLE"
     elif (header := _HEADER.fullmatch(text.removeprefix(_COMBINED).strip())) or combined:
-        # With --wc this remark has no line end, and the header follows on its line.
+        # With --wc this remark has no line end, so the header follows on the same line.
         if table is None or table.unit is not None:
             raise _unknown(line)
         table.combined = table.combined or combined
@@ -276,7 +276,7 @@ def _worthless(run: _Run) -> str | None:
 def _runs(lines: Sequence[str]) -> list[Sequence[str]]:
     """The lines of each run, from its first line on.
 
-    What stands before the first is a run that lost that line, if it has a table.
+    Lines before the first start line are a run that lost its start line, if they have a table.
     """
     starts = [index for index, line in enumerate(lines) if _START.search(line)]
     words = [" ".join(line.split()) for line in lines[: starts[0] if starts else None]]
@@ -286,10 +286,10 @@ def _runs(lines: Sequence[str]) -> list[Sequence[str]]:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read bandwidthTest's text, tables or `--csv`, one run or several of different GPUs or memory.
+    """Parse bandwidthTest's text: tables or `--csv`, one run or several of other GPUs or memory.
 
-    *pass* needs the result, the GPU's name and whole tables of every run. A CUDA error is an
-    *error* with cause and cure; only a code that itself proves a fault (uncorrectable ECC) is a
+    *pass* needs the result, the GPU's name and complete tables of every run. A CUDA error is an
+    *error* with cause and fix; only a code that itself proves a fault (uncorrectable ECC) is a
     *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)

@@ -1,14 +1,12 @@
-"""A `cpuburn` program, driven when the machine file asks for one: two families share the name.
+"""A `cpuburn` program, run when the machine file names one. Two families share the name.
 
 The classic programs (burnP5, burnP6, burnK6, burnK7, burnBX, burnMMX; Robert Redelmeier's cpuburn
 1.4) load one CPU each, print nothing, run until they are stopped and check their own arithmetic:
 exit code 254 is an integer or memory error, 255 one of the floating point or MMX unit (README of
-cpuburn 1.4a). Anything else called cpuburn (patrickmn/cpuburn in Go: `-n` is the number of cores)
-loads all CPUs and checks nothing: it heats the machine for the checks that look at temperature and
-throttling.
+cpuburn 1.4a). Any other cpuburn (patrickmn/cpuburn in Go: `-n` is the number of cores) loads all
+CPUs and checks nothing: it heats the machine for the checks of temperature and throttling.
 
-There is no text to parse; how it ended is all there is. Reading: `cpuburn_time`, s, component
-`cpu`.
+There is no text to parse, so only the exit is judged. Reading: `cpuburn_time`, s, component `cpu`.
 """
 
 from __future__ import annotations
@@ -20,12 +18,12 @@ from acceptance.tools.reading import Reading, ToolOutput
 TOOL = "cpuburn"
 _CLASSIC = frozenset({"burnP5", "burnP6", "burnK6", "burnK7", "burnBX", "burnMMX"})
 _FOUND = {254: "an integer or memory error", 255: "an error of the floating point or MMX unit"}
-# Negative return codes are signals, which wrong arithmetic causes: SIGILL, SIGBUS, SIGFPE, SIGSEGV.
+# Negative return codes are signals that wrong arithmetic causes: SIGILL, SIGBUS, SIGFPE, SIGSEGV.
 _SIGNALS = {-4: "SIGILL", -7: "SIGBUS", -8: "SIGFPE", -11: "SIGSEGV"}
 
 
 def is_classic(binary: str) -> bool:
-    """Whether it is one of the programs that check their own arithmetic."""
+    """Whether the program checks its own arithmetic."""
     return PurePath(binary).name in _CLASSIC
 
 
@@ -34,8 +32,8 @@ def argv(binary: str, *, threads: int | None = None) -> tuple[str, ...]:
 
     `threads` None leaves the number to the program: all CPUs, or one for a classic program.
 
-    Raises ValueError for a classic program and more than one thread: start one process for each CPU
-    instead.
+    Raises ValueError for a classic program with more than one thread: start one process for each
+    CPU instead.
     """
     if threads is None or (threads == 1 and is_classic(binary)):
         return (binary,)
@@ -47,13 +45,13 @@ def argv(binary: str, *, threads: int | None = None) -> tuple[str, ...]:
 
 
 def judge(binary: str, *, returncode: int, timed_out: bool, seconds: float) -> ToolOutput:
-    """What a run is worth that was to last until its deadline.
+    """Judge a run that was meant to last until its deadline.
 
     `returncode` is negative for a signal, as in the standard library.
 
-    Still running at the deadline is a *pass*, which says for all but the classic programs only that
-    the CPUs were loaded. Ending earlier is a *fail* when the exit says that an error was found,
-    else an *error*: the load did not last.
+    A program that still runs at the deadline is a *pass*; for a program that is not classic, that
+    only means that the CPUs were loaded. An earlier end is a *fail* if the exit reports an error of
+    the CPU, else an *error*: the load did not last.
     """
     name = PurePath(binary).name
     if timed_out:

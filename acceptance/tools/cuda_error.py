@@ -1,8 +1,7 @@
-"""What CUDA, NVML and the shell say in words when a tool could not do its work, and what to do
-about it.
+"""Error messages of CUDA, NVML and the shell from a tool that could not do its work, with fixes.
 
-nvbandwidth and p2pBandwidthLatencyTest print the driver's names and sentences; programs that print
-numbers are told by `find_code`, which has the causes that both know.
+nvbandwidth and p2pBandwidthLatencyTest print the driver's error names and sentences. Programs that
+print error numbers are read by `find_code`. Both use the same causes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ NOT_READY = 802
 
 @dataclass(frozen=True, slots=True)
 class ErrorCause:
-    """What went wrong and the cure, a clause each. `hardware`: the code itself proves a fault."""
+    """Cause and fix, a clause each. `hardware`: the code itself proves a fault."""
 
     what: str
     cure: str
@@ -32,7 +31,7 @@ class ErrorCause:
 
     @property
     def clause(self) -> str:
-        """Both, for a reason."""
+        """Cause and fix in one clause."""
         return f"{self.what}; {self.cure}"
 
 
@@ -156,8 +155,8 @@ _CALL = re.compile(r"\bcuda[A-Z]\w+ returned (?P<code>[1-9]\d{0,8})\b(?:\s*->\s*
 _FORMS = (
     _CALL,
     # helper_cuda.h: `CUDA error at FILE:LINE code=46(cudaErrorDevicesUnavailable)
-    # "cudaSetDevice(0)"` No search runs past the next beginning: a line of nothing but beginnings
-    # would take hours.
+    # "cudaSetDevice(0)"` No search runs past the next beginning: a line of many beginnings would
+    # take hours.
     re.compile(
         r"\bCUDA error at \S(?:(?!CUDA error at "
         r").)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"
@@ -170,7 +169,7 @@ _FORMS = (
     re.compile(r"\bRuntime API error (?P<code>[1-9]\d{0,8})\s*: (?P<text>.*?)\.?$"),
 )
 _ARROW = re.compile(r"^\s*->\s*(?P<text>\S.*)$")
-# What the samples say in words alone.
+# Errors that the samples print in words only.
 _PHRASES = {
     "There are no available device(s) that support CUDA": NO_DEVICE,
     "There is no device supporting CUDA": NO_DEVICE,
@@ -182,7 +181,7 @@ _PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class CudaError:
-    """One error as printed: its code, and CUDA's words for it where they were printed."""
+    """One error as printed: its code, and CUDA's text for it if it was printed."""
 
     code: int
     text: str | None
@@ -193,7 +192,7 @@ class CudaError:
         return self.code in CAUSES and CAUSES[self.code].hardware
 
     def sentence(self) -> str:
-        """Code, cause and cure, for a reason."""
+        """Code, cause and fix in one clause."""
         words = f" ({plain_text.quote(self.text)})" if self.text else ""
         cause = CAUSES.get(self.code)
         if cause is None:
@@ -205,9 +204,9 @@ class CudaError:
 
 
 def find_code(lines: Sequence[str]) -> CudaError | None:
-    """The error that the lines tell of: the first one that proves a hardware fault, else the first.
+    """The first error in the lines that proves a hardware fault, else the first error.
 
-    None when there is none.
+    None if there is no error.
     """
     found: list[CudaError] = []
     inked = [line for line in lines if line.strip()]
@@ -228,7 +227,7 @@ def find_code(lines: Sequence[str]) -> CudaError | None:
     return next((error for error in found if error.hardware), found[0] if found else None)
 
 
-# The sentence of the driver or of the shell that a finished run never prints.
+# Sentences of the driver or the shell that a finished run never prints.
 _DIED = re.compile(
     r"Cuda failure|\bCUDA error\b|CUDA Runtime "
     r"Error|cudaSafeCall|\[CUDA_ERROR_\w+\]|\[cudaError\w+\]|NVML_ERROR"
@@ -236,23 +235,22 @@ _DIED = re.compile(
     r"dumped\)|^Killed\b|terminate called",
     re.IGNORECASE,
 )
-# What the CUDA runtime and driver call an error, of whatever program: nothing that follows one
-# counts.
+# Names of errors in the CUDA runtime and driver, from any program: no result after one counts.
 _CUDA = re.compile(
     r"\bCUDA(?: runtime| driver)? (?:error|failure)\b|\bCUDA_ERROR_[A-Z]|\bcudaError(?!_t\b)[A-Z]"
     r"|\bCUBLAS_STATUS_(?!SUCCESS)[A-Z]|illegal memory access|unspecified launch failure"
     r"|misaligned address|illegal instruction was encountered|device-side assert triggered",
     re.IGNORECASE,
 )
-# Said before the tool started, perhaps of another command: it counts only where nothing of the tool
-# follows.
+# Messages from before the tool started, perhaps of another command: one counts only if no output of
+# the tool follows.
 _NOT_STARTED = re.compile(
     r"error while loading shared libraries|command not found|No such file or directory|Permission "
     r"denied"
     r"|GPUs? not found|\bwaived\b|at least \d+ GPUs?|Exec format error",
     re.IGNORECASE,
 )
-# The hardware itself is named: no software cause is left.
+# Messages that name the hardware itself, so that no software cause is left.
 _FAULT = re.compile(
     r"(?:ECC|NVLINK)_?Uncorrectable|uncorrectable (?:ECC|NVLink)|GPU is lost|fallen off the bus",
     re.IGNORECASE,
@@ -305,7 +303,7 @@ _CURES = (
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """Why a tool did no work: one sentence, and whether it names a fault of the hardware itself."""
+    """Why a tool did no work: one sentence, and whether it names a hardware fault itself."""
 
     reason: str
     hardware: bool
@@ -319,17 +317,19 @@ def _trouble(line: str) -> ToolFailure:
 
 
 def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
-    """Why a run died: the first line that names a fault of the hardware, else the first that
-    only such a run prints; None without one.
+    """Why a run died, or None.
+
+    It is the first line that names a hardware fault, else the first line that no finished run
+    prints.
     """
     found = [_trouble(line) for line in lines if _DIED.search(line.strip())]
     return next((trouble for trouble in found if trouble.hardware), found[0] if found else None)
 
 
 def find(lines: Iterable[str]) -> ToolFailure | None:
-    """The CUDA error that a program told of in words, though its text may call the run a pass.
+    """A CUDA error that a program printed in words, even if its text calls the run a pass; or None.
 
-    None without one. The first line that names a fault of the hardware comes before the others.
+    The first line that names a hardware fault comes before the others.
     """
     found = [_trouble(line) for line in lines if _CUDA.search(line)]
     trouble = next((one for one in found if one.hardware), found[0] if found else None)
@@ -340,8 +340,9 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
 
 
 def start_failure(lines: Iterable[str]) -> str | None:
-    """Why the tool never began, for a text that holds nothing of the tool's own; None when the
-    text does not say.
+    """Why the tool did not start, from a text without any output of the tool.
+
+    None if the text does not say.
     """
     line = next((line for line in lines if _NOT_STARTED.search(line)), None)
     return None if line is None else _trouble(line).reason.replace("it died", "it did not start", 1)

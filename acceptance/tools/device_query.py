@@ -1,19 +1,16 @@
 """deviceQuery: the GPUs as the CUDA runtime shows them (NVIDIA's samples of CUDA 4.0 to 13).
 
-It runs no kernel and compares nothing: `Result = PASS` means that it came to its end, and it says
-so with no device at all. A failing `cudaGetDeviceCount` is a matter of driver, permissions or
-fabric, which is an *error* here, not a *fail*. Its device order is CUDA's, not PCI's, and its PCI
-numbers are decimal. The number of CUDA cores comes from a table inside the program, not from the
-GPU.
+It runs no kernel and compares nothing: `Result = PASS` only means that it reached its end, even
+without any device. A failing `cudaGetDeviceCount` comes from driver, permissions or fabric, and is
+an *error* here, not a *fail*. The order of devices is CUDA's, not PCI's, and the PCI numbers are
+decimal. The number of CUDA cores comes from a table inside the program, not from the GPU.
 
 Readings: `device_query_count`, count, component `machine`; and by GPU (`gpu0` is CUDA's device 0):
 
 - `device_query_sm`, count: multiprocessors.
-- `device_query_memory`, GiB: memory that CUDA can see, which is less than the GPU carries.
-- `device_query_clock`, MHz: the highest SM clock, as the driver states it; not a clock that was
-  seen.
-- `device_query_l2`, count: bytes of L2 cache. Like the clock, absent where the text does not give
-  it.
+- `device_query_memory`, GiB: memory that CUDA can see, less than the GPU has.
+- `device_query_clock`, MHz: the highest SM clock according to the driver, not a measured clock.
+- `device_query_l2`, count: bytes of L2 cache. Absent, like the clock, if the text does not give it.
 """
 
 from __future__ import annotations
@@ -32,11 +29,11 @@ _CORES = re.compile(
     r"\( ?(?P<sm>\d+)\) Multiprocessors(?:,| x) \( ?(?P<each>-?\d+)\) CUDA Cores/MP: "
     r"?(?P<cores>-?\d+) CUDA Cores"
 )
-# The program's table of cores does not know the GPU, so the number that follows is a guess.
+# The program's table of cores does not have the GPU, so the number that follows is a guess.
 _GUESSED = re.compile(r"MapSMtoCores\b.*\bundefined")
 _VERSION = r"\d+\.\d+"
 _MHZ = r"(?P<{0}>\d+(?:\.\d+)?) M[Hh]z(?: \(.*GHz\))?"
-# Label -> form of what follows it. Blanks are made single first.
+# Label -> form of the value. Blanks are made single first.
 _FIELDS = {
     "CUDA Driver Version / Runtime Version": rf"(?P<driver>{_VERSION}) / (?P<runtime>{_VERSION})",
     "CUDA Capability Major/Minor version number:": rf"(?P<capability>{_VERSION})",
@@ -64,12 +61,12 @@ _NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU as CUDA shows it.
+    """One GPU in CUDA's view.
 
     None: this version does not print it, prints 0 for unknown, or (cores) had to guess.
 
-    Clocks in MHz, the bus width in bits. `pci_address` is `0000:0b:00.0`, in the kernel's
-    hexadecimal form; programs of CUDA 6.5 and older print no domain, so theirs is `0b:00.0`.
+    Clocks are in MHz, the bus width in bits. `pci_address` has the kernel's hexadecimal form,
+    `0000:0b:00.0`; programs of CUDA 6.5 and older print no domain, so theirs is `0b:00.0`.
     """
 
     index: int
@@ -101,9 +98,9 @@ class Block:
     _guessed: bool = False
 
     def take(self, line: str, text: str) -> None:
-        """Keep the values of a line (`text` has single blanks).
+        """Store the values of a line (`text` has single blanks).
 
-        Raises UnreadableOutput for one of unknown form, or there twice.
+        Raises UnreadableOutput for a line of unknown form, and for a repeated one.
         """
         if _GUESSED.search(text):
             self._guessed = True
@@ -116,12 +113,13 @@ class Block:
         self._values.update(match.groupdict())
 
     def printed(self) -> frozenset[str]:
-        """The names of the values that its lines gave."""
+        """Names of the values in its lines."""
         return frozenset(self._values)
 
     def missing(self, printed: frozenset[str]) -> str | None:
-        """A line that it lacks of those that every device needs, or that another device has
-        (`printed`); None when it is whole.
+        """A line that is missing here, or None if the block is complete.
+
+        Every device needs certain lines, and all those that another device has (`printed`).
         """
         lacking = sorted((_NEEDED.keys() | printed) - self._values.keys())
         return _NEEDED.get(lacking[0], lacking[0].replace("_", " ")) if lacking else None
@@ -129,7 +127,7 @@ class Block:
     def device(self) -> Device:
         """The GPU.
 
-        Raises UnreadableOutput for numbers that cannot be, or that do not go together.
+        Raises UnreadableOutput for numbers that are impossible or contradict each other.
         """
         values = self._values
         sm, size, mib = self._integer("sm"), self._integer("bytes"), self._integer("mib")
@@ -163,7 +161,7 @@ class Block:
         return UnreadableOutput(self.tool, self.line, why)
 
     def _number(self, name: str) -> float | None:
-        """A number; None where the text has none, or 0, which the driver writes for unknown."""
+        """A number; None if the text has none, or has 0, the driver's value for unknown."""
         return (
             (plain_text.number(self.tool, self.line, self._values[name]) or None)
             if name in self._values
@@ -183,11 +181,11 @@ class Block:
 
 
 def too_new(runtime: str, driver: str) -> bool:
-    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version
-    ("12.8").
+    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version.
 
-    Since CUDA 11 a runtime works on every driver of its own major version (NVIDIA's "CUDA minor
-    version compatibility"); before, the driver had to be as new as the runtime.
+    Versions have the form "12.8". Since CUDA 11 a runtime works on every driver of its own major
+    version (NVIDIA's "CUDA minor version compatibility"); before, the driver had to be at least as
+    new as the runtime.
     """
     wanted, there = (tuple(map(int, version.split("."))) for version in (runtime, driver))
     return wanted[0] > there[0] or (wanted[0] < 11 and wanted > there)
@@ -201,7 +199,7 @@ def _match(text: str) -> re.Match[str] | None:
 
 
 def is_field(text: str) -> bool:
-    """Whether a line (with single blanks) is one of a device's that Block.take() keeps."""
+    """Whether a line (with single blanks) is one that Block.take() stores."""
     return (
         text.startswith(tuple(_FIELDS))
         or "CUDA Cores/MP" in text
@@ -225,7 +223,7 @@ _RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/]
 
 @dataclass(slots=True)
 class _Text:
-    """What the lines said, before it is judged."""
+    """Content of the lines, before it is judged."""
 
     detected: int | None = None
     closing: int | None = None
@@ -338,10 +336,9 @@ def _devices(text: _Text) -> tuple[Device, ...]:
 
 
 def version_mismatch(text: str) -> str | None:
-    """Where the devices of a whole, passed run and its last line name different CUDA runtimes, or
-    None.
+    """How the CUDA runtimes of the devices and of the last line of a passed run differ, or None.
 
-    Only for runs of our own: texts that people sent have been put together from two.
+    Only for our own runs: texts from users may be put together from two runs.
     """
     _, found = _read(text)
     for device in _devices(found):
@@ -356,9 +353,9 @@ def version_mismatch(text: str) -> str | None:
 
 
 def devices(text: str) -> tuple[Device, ...]:
-    """The GPUs of a whole, passed run, in CUDA's order.
+    """The GPUs of a complete, passed run, in CUDA's order.
 
-    Raises UnreadableOutput for any other text, with its reason.
+    Raises UnreadableOutput, with the reason, for any other text.
     """
     output, found = _read(text)
     if output is not None:
@@ -367,7 +364,7 @@ def devices(text: str) -> tuple[Device, ...]:
 
 
 def _read(text: str) -> tuple[ToolOutput | None, _Text]:
-    """What the lines said, and the outcome when it is not *pass*."""
+    """The outcome if it is not *pass*, and the content of the lines."""
     lines = reading.tool_lines(text)
     trouble = cuda_error.find_code(lines)
     found = _collect(lines, trouble)
@@ -381,11 +378,11 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read deviceQuery's text.
+    """Parse deviceQuery's text.
 
-    *pass* needs the result, and as many whole devices as it detected and counts at its end.
+    *pass* needs the result, and as many complete devices as the first and the last line count.
 
-    A CUDA error is an *error* with cause and cure; only a code that itself proves a fault
+    A CUDA error is an *error* with cause and fix; only a code that itself proves a fault
     (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
     """
     output, found = _read(text)

@@ -1,6 +1,7 @@
-"""gpu-burn: its command line, its progress lines, its table of results, its complaints, and what
-its text is worth
-(written to the text of the versions from 2012 to 2026, on Linux and Windows).
+"""gpu-burn: its command line, and the parser of its output.
+
+The output is progress lines, a table of results and error messages. The parser was written for the
+versions from 2012 to 2026, on Linux and Windows.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 Mode = Literal["float", "tensor", "double"]
 
-# It asks its processes to end and then sleeps this long, whether they need it or not.
+# At its end gpu-burn asks its processes to stop and always sleeps this long.
 STOP_S = 30
-# Context, random matrices, and a product or two that are still under way.
+# Context, random matrices, and one or two products that are still running.
 _START_S = 60
 _FLAGS: dict[Mode, tuple[str, ...]] = {"float": (), "tensor": ("-tc",), "double": ("-d",)}
 _RESULT_MB: dict[Mode, int] = {"float": 256, "tensor": 256, "double": 512}
 _PRODUCT_FLOP = 2 * 8192**3
-# The first result is what the others are held against: of one alone nothing is compared.
+# The first result is the reference for the others: one result alone is compared with nothing.
 _SMALLEST_RING = 2
 _FREE_SHARE = 0.9
-# It looks for these anywhere in any word, a path included: `-c /opt/my-data/compare.ptx` turns
+# gpu-burn looks for these anywhere in any word, even in a path: `-c /opt/my-data/compare.ptx` turns
 # doubles on.
 _FOUND_ANYWHERE = ("-h", "-l", "-d", "-tc")
 
@@ -45,10 +46,10 @@ _FOUND_ANYWHERE = ("-h", "-l", "-d", "-tc")
 def argv(
     binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None
 ) -> tuple[str, ...]:
-    """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on
-    each.
+    """The command line that burns every visible GPU for `seconds`.
 
-    Raises ValueError for what would not run, or would run as something else.
+    It uses `memory_mb` (2^20 bytes) on each GPU. Raises ValueError for arguments that gpu-burn
+    would refuse or misread.
     """
     if seconds < 1:
         raise ValueError(f"gpu-burn needs at least 1 second, not {seconds}")
@@ -75,13 +76,13 @@ def _smallest_mb(mode: Mode) -> int:
 
 
 def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int) -> int:
-    """The memory (2^20 bytes) with which a GPU of `rate_tflops` compares about every `compare_s`
-    seconds: A, B and a ring of results.
+    """The memory in MB (2^20 bytes) that makes gpu-burn compare about every `compare_s` seconds.
 
-    It fills the ring, C[0] included, before each compare, so by default (0.9 of the free memory) a
-    large card compares rarely and a short run not at all. At least two results; at most 0.9 of
-    `free_mb`. Raises ValueError when that is not enough, or for a rate or a time that is not a
-    positive number.
+    It is for a GPU of `rate_tflops`, and holds A, B and a ring of results. gpu-burn fills the ring,
+    C[0] included, before each compare. With its default (0.9 of the free memory) a large card
+    compares rarely, and in a short run not at all. The ring has at least two results; the memory is
+    at most 0.9 of `free_mb`. Raises ValueError when that is not enough, or for a rate or a time
+    that is not a positive number.
     """
     for name, value in (("rate_tflops", rate_tflops), ("compare_s", compare_s)):
         if not (math.isfinite(value) and value > 0):
@@ -100,55 +101,54 @@ def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int)
 
 
 def deadline_s(seconds: int) -> float:
-    """When a run of `seconds` must have ended, in seconds from its start."""
+    """The longest time of a run of `seconds`, in seconds from its start."""
     return float(seconds + STOP_S + _START_S)
 
 
 # Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more
 # than 2 x 8192^3.
 _PRODUCT_GFLOP = 1100.048498688
-# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a
-# slow one.
+# gpu-burn's clock counts whole seconds at both ends, and rates are rounded to one Gflop/s, which is
+# 0.1 % of a slow one.
 _CLOCK_S = 1.5
 _ROUNDED = 0.01
-# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 %
+# At the end gpu-burn waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 %
 # until then.
 _OVERTIME_S = 10.0
-# The reported rate is the median of the intervals, which lies this near to their mean on steady
-# cards: 3 % on an H200.
+# The reported rate is the median of the intervals. On steady cards it is this close to their mean:
+# 3 % on an H200.
 _SPREAD = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class BurnProgress:
-    """The progress lines of one text in their order, and its frame. GPUs are numbered by column."""
+    """The progress lines of one text, in order, and its frame. GPUs are numbered by column."""
 
     lines: tuple[ProgressLine, ...]
     frame: Frame
 
     @property
     def complete_lines(self) -> tuple[ProgressLine, ...]:
-        """The lines that show products and errors of every GPU."""
+        """The lines with products and errors of every GPU."""
         return tuple(line for line in self.lines if line.whole)
 
     def widest(self) -> int:
-        """The most GPUs that one line shows."""
+        """The largest number of GPUs in one line."""
         return max((len(line.columns) for line in self.lines), default=0)
 
     def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[ProgressColumn]]]:
         lines = self.complete_lines if whole else self.lines
         columns: list[list[ProgressColumn]] = [[] for _ in range(self.widest())]
-        # Line by line: asked for each GPU anew, one very wide line among many short ones would take
-        # hours.
+        # Line by line: GPU by GPU, one very wide line among many short ones would take hours.
         for line in lines:
             for gpu, column in enumerate(line.columns):
                 columns[gpu].append(column)
         yield from enumerate(columns)
 
     def rates(self) -> dict[int, float]:
-        """Median rate in TFLOP/s.
+        """Median rate of each GPU in TFLOP/s.
 
-        A rate is shown until the next compare, so it counts only where the products grew.
+        A rate is printed again until the next compare, so it counts only if the products grew.
         """
         found = {}
         for gpu, columns in self._columns():
@@ -164,7 +164,7 @@ class BurnProgress:
         return found
 
     def errors(self) -> dict[int, int]:
-        """The most wrong elements in one line, of GPUs whose process lived."""
+        """The most wrong elements in one line, for GPUs whose process did not die."""
         counts = {
             gpu: [wrong for column in columns if (wrong := column.wrong()) is not None]
             for gpu, columns in self._columns()
@@ -172,7 +172,7 @@ class BurnProgress:
         return {gpu: max(wrong) for gpu, wrong in counts.items() if wrong}
 
     def temperatures(self) -> dict[int, float]:
-        """The highest temperature in degC."""
+        """The highest temperature of each GPU in degC."""
         shown = {
             gpu: [column.temperature for column in columns if column.temperature is not None]
             for gpu, columns in self._columns()
@@ -184,14 +184,14 @@ class BurnProgress:
         return [gpu for gpu, columns in self._columns() if any(column.died for column in columns)]
 
     def rings(self) -> dict[int, int]:
-        """The results in the ring of each GPU, where the text tells."""
+        """The number of results in the ring of each GPU, if the text gives it."""
         gpus = self.widest()
         if len(self.frame.rings) >= gpus and len(set(self.frame.rings)) == 1:
             return dict.fromkeys(range(gpus), self.frame.rings[0])
         return {gpu: ring for gpu, ring in self.frame.by_device.items() if gpu < gpus}
 
     def _products(self) -> Iterator[tuple[int, list[int]]]:
-        """The products of each GPU in the whole lines, a dead process's left out."""
+        """Products of each GPU in the whole lines, without those of a dead process."""
         for gpu, columns in self._columns(whole=True):
             if columns:
                 yield (
@@ -204,7 +204,7 @@ class BurnProgress:
                 )
 
     def compares(self) -> dict[int, int]:
-        """How many compares were shown, at least."""
+        """The least number of compares that each GPU made."""
         rings = self.rings()
         found = {}
         for gpu, products in self._products():
@@ -213,7 +213,7 @@ class BurnProgress:
         return found
 
     def off_ring(self) -> list[int]:
-        """GPUs whose products are no multiple of their ring, which the program cannot print."""
+        """GPUs whose products are no multiple of their ring, which gpu-burn cannot print."""
         rings = self.rings()
         return [
             gpu
@@ -222,16 +222,14 @@ class BurnProgress:
         ]
 
     def falls(self) -> bool:
-        """Whether time or products go back."""
+        """Whether time or products decrease."""
         times = [line.percent for line in self.lines]
         return times != sorted(times) or any(
             products != sorted(products) for _, products in self._products()
         )
 
     def _intervals(self) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
-        """(products, seconds by the printed rate, percent) of each interval
-        that a GPU showed with its rate.
-        """
+        """(products, seconds by the printed rate, percent) of each interval with a rate, by GPU."""
         for gpu in range(self.widest()):
             before, found = 0, []
             for line in self.complete_lines:
@@ -243,11 +241,10 @@ class BurnProgress:
                 yield gpu, found
 
     def false_rate(self, seconds: int) -> str | None:
-        """Why a printed rate does not agree with the products and the time of a run of `seconds`,
-        or None.
+        """Why a printed rate contradicts the products and the time of a run of `seconds`, or None.
 
-        Each rate is the products of an interval over its length, so products over rates add up to
-        the time that the progress shows.
+        Each rate is the products of an interval over its length, so the sum of products over rates
+        is the time that the progress shows.
         """
         for gpu, intervals in self._intervals():
             worked_s, percent = sum(length for _, length, _ in intervals), intervals[-1][2]
@@ -262,7 +259,7 @@ class BurnProgress:
                     "and the progress shows"
                     f" {shown_s:.1f} s: the text was changed, or is of another run"
                 )
-            after = intervals[1:]  # the first interval holds the start
+            after = intervals[1:]  # the first interval includes the start
             if len(after) < 2:
                 continue
             mean = (
@@ -281,7 +278,7 @@ class BurnProgress:
         return None
 
     def without_rate(self) -> list[int]:
-        """GPUs that show rates, all of them 0."""
+        """GPUs whose printed rates are all 0."""
         rates = self.rates()
         return [
             gpu
@@ -290,7 +287,7 @@ class BurnProgress:
         ]
 
     def stalled(self) -> list[int]:
-        """GPUs whose products last grew before half of the time that is shown."""
+        """GPUs whose products did not grow in the second half of the printed time."""
         lines = self.complete_lines
         found = []
         for gpu in range(self.widest()):
@@ -303,7 +300,7 @@ class BurnProgress:
 
 TOOL = "gpu-burn"
 DIED = -1
-# A C int: sums of wrong elements pass its end within seconds on a card whose every result is wrong.
+# A C int: on a card whose every result is wrong, sums of wrong elements overflow within seconds.
 _INT_RANGE = 2**32
 
 _START = re.compile(r"(?<![\d.])(?P<percent>\d{1,3}\.\d)%\s+proc['\u2019\u00b4`]d:")
@@ -312,13 +309,13 @@ _ERRORS = re.compile(r"\s*(?P<errors>-?\d+)\s*(?P<note>\((?:WARNING|DIED)!\))?")
 _TEMPERATURE = re.compile(r"\s*(?:(?P<celsius>\d+)\s*°?\s*C\b|--)")
 _BETWEEN = re.compile(r"\s*(?:-(?=\s)|/)\s*")
 _LABEL = {"errors": re.compile(r"\s*errors:"), "temps": re.compile(r"\s*temps:")}
-# What a clipped line may end with, once digits and brackets are off.
+# Words at which a clipped line may end, without digits and brackets.
 _CLIPPED_WORDS = ("Gflop/s", "errors:", "WARNING!", "DIED!", "temps:")
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressColumn:
-    """One GPU in one progress line. None is what the line does not show.
+    """One GPU in one progress line. None: the line does not show it.
 
     `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`:
     wrong elements since the last 10 % summary, as printed; `temperature`: degC.
@@ -331,9 +328,7 @@ class ProgressColumn:
     temperature: float | None = None
 
     def wrong(self) -> int | None:
-        """The wrong elements, of a GPU that lives: a negative count ran over the end of an int
-        and is set right.
-        """
+        """The number of wrong elements, with an overflown count corrected; None if the GPU died."""
         if self.died or self.errors is None:
             return None
         return self.errors if self.errors >= 0 else self.errors + _INT_RANGE
@@ -343,7 +338,7 @@ class ProgressColumn:
 class ProgressLine:
     """One progress line at `percent` of the time.
 
-    `whole`: each of its columns shows its products and its errors.
+    `whole`: each of its columns has products and errors.
     """
 
     percent: float
@@ -354,7 +349,7 @@ class ProgressLine:
 def read_progress(text: str) -> tuple[tuple[ProgressLine, ...], str]:
     """The progress lines of a text, and the text without them.
 
-    Raises UnreadableOutput for a line that is neither whole nor clipped.
+    Raises UnreadableOutput for a line that is neither complete nor clipped.
     """
     starts = list(_START.finditer(text))
     found: list[ProgressLine] = []
@@ -368,7 +363,7 @@ def read_progress(text: str) -> tuple[tuple[ProgressLine, ...], str]:
 
 
 def _line(piece: str, position: int, percent: str) -> tuple[ProgressLine, int]:
-    """One line that begins `piece`, and where in the piece it ends."""
+    """The line at the beginning of `piece`, and the position of its end."""
     quoted = piece.partition("\n")[0]
     done, position = _values(_DONE, piece, position)
     errors: list[re.Match[str]] = []
@@ -399,7 +394,7 @@ def _line(piece: str, position: int, percent: str) -> tuple[ProgressLine, int]:
 
 
 def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[re.Match[str]], int]:
-    """The values of one field, and where they end."""
+    """The values of one field, and the position of their end."""
     found: list[re.Match[str]] = []
     match = pattern.match(piece, position)
     while match is not None:
@@ -414,9 +409,9 @@ def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[r
 
 
 def _clip(piece: str, position: int, quoted: str) -> int:
-    """Where a clipped line ends.
+    """The position of a clipped line's end.
 
-    Raises UnreadableOutput when something else than the line's own beginning stands there.
+    Raises UnreadableOutput when the rest is not the beginning of a field.
     """
     end = piece.find("\n", position)
     end = len(piece) if end < 0 else end
@@ -434,7 +429,7 @@ def _column(
     *,
     cut: bool,
 ) -> ProgressColumn:
-    """One column. `cut`: the products may lack their last digits, so they are not known."""
+    """One column. `cut`: the products may lack their last digits, so they are unknown."""
     products = int(plain_text.number(TOOL, quoted, done["done"]))
     celsius = temperature["celsius"] if temperature else None
     return ProgressColumn(
@@ -447,15 +442,15 @@ def _column(
 
 
 _TESTED = re.compile(r"\bTested (?P<gpus>\d{1,4}) GPUs?:")
-# `nvidia-smi -L` prints `GPU 0: NVIDIA ...` above, so the word after the colon decides.
+# `nvidia-smi -L` prints `GPU 0: NVIDIA ...` earlier, so the word after the colon decides.
 _VERDICT = re.compile(r"\bGPU (?P<gpu>\d{1,4}): *(?P<verdict>OK|FAULTY)\b")
-# Versions before 2016 do not say what they multiply.
+# Versions before 2016 do not name the number format.
 _DEVICE = re.compile(
     r"Initialized device (?P<gpu>\d{1,4}) with (?P<total>\d+) MB of memory"
     r" \((?P<free>\d+) MB available, using (?P<used>\d+) MB of it\)"
     r"(?:, using (?P<kind>FLOATS|DOUBLES)(?P<tensor>, using Tensor Cores)?)?"
 )
-# A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its
+# A GPU in the list of `nvidia-smi -L`, which gpu-burn runs first: all GPUs of the driver, in its
 # order.
 _LISTED = re.compile(
     r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE
@@ -482,8 +477,9 @@ _RESULT_BYTES = {"FLOATS": 4 * 8192**2, "DOUBLES": 8 * 8192**2}
 
 @dataclass(frozen=True, slots=True)
 class DeviceEntry:
-    """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text
-    does not say it.
+    """One GPU as its process initialised it.
+
+    Sizes are in MB of 2^20 bytes. `mode` is None if the text does not give it.
     """
 
     gpu: int
@@ -497,12 +493,12 @@ class DeviceEntry:
 class Frame:
     """The lines around the progress.
 
-    `tested`: the number of each table's head; `verdicts`: (GPU, OK or FAULTY) as they come;
-    `rings`: results of each ring as printed; `by_device`: the same by device, as far as it follows
-    from the memory used; `elided`: the poster left lines out and said so; `windows`: the build that
-    may end before it shows 100 %; `ours`: some line is gpu-burn's. `listed`: the GPUs of
-    `nvidia-smi -L`; `devices`: those that were initialised; `seconds`: each time that it was to
-    burn for.
+    `tested`: the number in each table's head; `verdicts`: (GPU, OK or FAULTY) in order; `rings`:
+    results of each ring as printed; `by_device`: the same by device, as far as it follows from the
+    used memory; `elided`: the poster of the text left lines out and marked it; `windows`: the
+    Windows build, which may end before it shows 100 %; `ours`: at least one line is gpu-burn's.
+    `listed`: the GPUs of `nvidia-smi -L`; `devices`: the initialised GPUs; `seconds`: each
+    requested time; `result_bytes`: each printed size of a result.
     """
 
     tested: tuple[int, ...]
@@ -518,11 +514,11 @@ class Frame:
     result_bytes: frozenset[int]
 
     def faulty(self) -> list[int]:
-        """The GPUs that are called FAULTY."""
+        """GPUs with the verdict FAULTY."""
         return sorted({gpu for gpu, verdict in self.verdicts if verdict == "FAULTY"})
 
     def contradiction(self) -> str | None:
-        """Where the lines before the progress gainsay one another, or None."""
+        """Where the lines before the progress contradict each other, or None."""
         if twice := reading.duplicate(self.listed):
             return f"its list of GPUs names {twice} twice"
         if len(self.seconds) > 1:
@@ -591,8 +587,10 @@ def _device(match: re.Match[str]) -> DeviceEntry:
 
 
 def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:
-    """The processes print at the same time, so a ring's line need not follow its device's: the
-    memory used says which is whose.
+    """Number of results in the ring of each device.
+
+    The processes print at the same time, so a ring's line need not follow its device's. The used
+    memory tells which ring belongs to which device.
     """
     printed = {_whole(match, "results") for match in rings}
     sizes = {_whole(match, "bytes") // _MEGABYTE for match in rings}
@@ -609,18 +607,17 @@ def _whole(match: re.Match[str], name: str) -> int:
     return int(plain_text.number(TOOL, match.group(), match[name]))
 
 
-# The driver's own words for a lost device and for memory or links that could not be corrected.
+# The driver's messages about a lost GPU, and about uncorrectable errors of memory or links.
 _HARDWARE = re.compile(
     r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off "
     r"the bus"
     r"|hardware stack error|HARDWARE_STACK_ERROR",
     re.IGNORECASE,
 )
-# Versions before 2015 tell of each wrong result.
+# Versions before 2015 print each wrong result.
 _WRONG = re.compile(r"WE FOUND (?P<count>-?\d{1,12}) FAULTY ELEMENTS from GPU (?P<gpu>\d{1,4})")
 
-# The first that matches is told. The order is that of the causes: what comes first explains what
-# comes later.
+# The first match is reported. The order is that of causes: an earlier entry may cause a later one.
 _SETUP = tuple(
     (re.compile(pattern, re.IGNORECASE | re.MULTILINE), cure)
     for pattern, cure in (
@@ -701,12 +698,12 @@ _NO_SMI = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
-    """What was complained of, each the line as printed, or None.
+    """Error messages in the text, each as its whole line, or None.
 
-    `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end
-    before the time. `all_dead`: every process had died. `no_temperatures`: nvidia-smi is missing,
-    which spoils nothing else but has been seen to crash gpu-burn. `wrong`: (GPU, wrong elements),
-    from versions that tell of each.
+    `hardware` is evidence against the machine. `setup` has its fix in `cure`. `abort` is any other
+    early end. `all_dead`: every process died. `no_temperatures`: nvidia-smi is missing, which does
+    no other harm but has been seen to crash gpu-burn. `wrong`: (GPU, wrong elements), from versions
+    that print each.
     """
 
     hardware: str | None = None
@@ -719,10 +716,7 @@ class Complaints:
 
 
 def find_complaint(text: str) -> Complaints:
-    """Sort the complaints in a text without its progress lines.
-
-    `wrong` holds (GPU, wrong elements) of versions that tell them.
-    """
+    """Sort the error messages in a text without its progress lines."""
     setup, cure = next(
         ((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))),
         (None, ""),
@@ -739,7 +733,7 @@ def find_complaint(text: str) -> Complaints:
 
 
 def _first_line(pattern: re.Pattern[str], text: str) -> str | None:
-    """The whole line of the first match."""
+    """The whole line of the first match, or None."""
     match = pattern.search(text)
     if match is None:
         return None
@@ -747,18 +741,18 @@ def _first_line(pattern: re.Pattern[str], text: str) -> str | None:
     return text[text.rfind("\n", 0, match.start()) + 1 : len(text) if end < 0 else end].strip()
 
 
-# One compare may be of warm-up work; three are the least that show a rate and a GPU that goes on.
+# One compare may be of warm-up work; three are the fewest that show a rate and steady work.
 _FEWEST_COMPARES = 3
 
 
 def parse(text: str) -> ToolOutput:
-    """Read gpu-burn's text.
+    """Parse gpu-burn's text.
 
-    Any wrong element, FAULTY, or a process that died for no reason of set-up is a *fail*.
+    Any wrong element, FAULTY, or a process that died without a set-up error is a *fail*.
 
-    *pass* needs the whole table with every GPU OK, three compares of each, errors of 0 in every
+    *pass* needs the complete table with every GPU OK, three compares of each, errors of 0 in every
     progress line, and an end at 100 %. Raises UnreadableOutput for a text without any line of
-    gpu-burn, and for a progress line of unknown form where no GPU is FAULTY.
+    gpu-burn, and for a progress line of unknown form if no GPU is FAULTY.
     """
     cleaned = "\n".join(reading.tool_lines(text))
     try:
@@ -791,9 +785,9 @@ def parse(text: str) -> ToolOutput:
 
 
 def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | None:
-    """How a whole text differs from what a run of ours with these arguments prints, or None.
+    """How a complete text differs from that of our own run with these arguments, or None.
 
-    Only for runs of our own: foreign and older versions leave some of these lines out.
+    Only for our own runs: other and older versions omit some of these lines.
     """
     lines, rest = read_progress("\n".join(reading.tool_lines(text)))
     frame = read_frame(rest)
@@ -818,13 +812,13 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
 
 
 def memory(text: str) -> tuple[int, ...]:
-    """Total memory of each device in MB of 2^20 bytes, as CUDA told gpu-burn, in CUDA's order."""
+    """Total memory of each device in MB of 2^20 bytes, from CUDA, in CUDA's order."""
     _, rest = read_progress("\n".join(reading.tool_lines(text)))
     return tuple(device.total_mb for device in _by_number(read_frame(rest)))
 
 
 def _by_number(frame: Frame) -> list[DeviceEntry]:
-    """The devices by number: their processes print as they get ready."""
+    """The devices by number; their processes print in the order in which they become ready."""
     return sorted(frame.devices, key=lambda device: device.gpu)
 
 
@@ -853,9 +847,7 @@ def _readings(history: BurnProgress, frame: Frame, trouble: Complaints) -> tuple
 
 
 def _dead(history: BurnProgress, trouble: Complaints) -> list[int]:
-    """The GPUs whose processes died; all of them where it says that none is
-    alive and shows no line.
-    """
+    """GPUs whose processes died; all GPUs if none is alive and no progress line shows which."""
     return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
 
@@ -864,7 +856,7 @@ def _names(gpus: list[int]) -> str:
 
 
 def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
-    """What in the text speaks against the hardware."""
+    """Evidence against the hardware in the text, in one sentence, or None."""
     text = trouble.hardware or trouble.setup or trouble.abort
     because = f" ('{plain_text.quote(text)}')" if text else ""
     if faulty := frame.faulty():
@@ -887,7 +879,7 @@ def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | No
 
 
 def _hindered(trouble: Complaints) -> str | None:
-    """Why it could not run, with the cure."""
+    """Why gpu-burn could not run, with the fix, or None."""
     missing = "; nvidia-smi is missing, without which some versions crash: put it on the PATH"
     if trouble.setup is not None:
         return f"{trouble.cure}: '{plain_text.quote(trouble.setup)}'"
@@ -899,7 +891,7 @@ def _hindered(trouble: Complaints) -> str | None:
 
 
 def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
-    """Why a text in which nothing was found wrong still proves nothing, or None."""
+    """Why a text without any error still proves nothing, or None."""
     return (
         _broken_table(history, frame, trouble)
         or frame.contradiction()
@@ -936,7 +928,7 @@ def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> s
 
 
 def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
-    """Why the progress lines are not those of one whole run of the GPUs in the table."""
+    """Why the progress lines are not one complete run of the GPUs in the table, or None."""
     if not history.lines:
         return (
             "OK, but no GPU showed a single compare, which proves nothing: burn longer or with "
@@ -959,7 +951,7 @@ def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
 
 
 def _idle(history: BurnProgress, frame: Frame) -> str | None:
-    """Why the GPUs did not do enough, or not to the end."""
+    """Why the GPUs did not do enough work, or stopped early; or None."""
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):
         if ring < 2:

@@ -1,4 +1,4 @@
-"""Our own loads, as the suites run them: their command lines, and what a finished one is worth."""
+"""The command lines of our own loads, and the check of their output, for the suites."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def gpu_gemm_argv(
     table: Sequence[int] = (),
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the GPU's matrix load; `dtypes` are short names, `seconds` the
-    sustained time of each.
+    """The command line of the GPU's matrix load.
+
+    `dtypes` are short names; `seconds` is the sustained time of each.
     """
     argv = [
         python,
@@ -48,12 +49,13 @@ def read_gpu_gemm(
     table: Sequence[int] = (),
     also: Mapping[str, Any] | None = None,
 ) -> LoadOutput:
-    """What the matrix load printed, if it ran whole and as asked; `also` are parameters that it
-    must have had, such as the GPU's `uuid`.
+    """The matrix load's output, if the load ran completely and as requested.
 
-    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor
-    said to be absent whole, when something else was measured, or when it ended sooner than its
-    formats take.
+    `also` holds other parameters that it must have had, such as the GPU's `uuid`.
+
+    Raises LoadFailed as `load_output.read` does. It also raises LoadFailed when a format is neither
+    fully measured nor fully reported as absent, when something else was measured, or when the load
+    took less time than its formats need.
     """
     asked = {"dtypes": list(dtypes), "seconds": seconds, "table": list(table), **(also or {})}
     output = read(completed, "gpu_gemm", asked, least_s=0.0)
@@ -81,7 +83,7 @@ def read_gpu_gemm(
     return output
 
 
-# The readings, each with its unit; `{}` is a format.
+# Readings with their units; `{}` is a format.
 BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
 BURN_OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}
 BURN_OF_PEER = {"burn_peer_copied": "GiB", "burn_peer_miscompares": "count"}
@@ -94,7 +96,7 @@ VRAM_READINGS = {
 LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 DIGESTS = ("format", "shape", "inputs", "result")
 PASSES = ("pattern", "passes", "GB/s", "wrong")
-# A run of the memory test that left one of them out proves less than its name says.
+# A memory test without one of these patterns proves less than its name says.
 PATTERNS = (
     "own_address",
     "walking_bits",
@@ -105,13 +107,13 @@ PATTERNS = (
     "neighbours",
     "retention",
 )
-# Of its time: after the first round a pattern that would not end in time is not begun, and the
-# longest of them takes a third of a round.
+# Share of the requested time: after the first round the load does not start a pattern that would
+# end too late, and the longest takes a third of a round.
 VRAM_LEAST_SHARE = 0.5
-LAP_ROWS = 500  # of the table of laps: of more turns the first and the last 250 are told
-WORKED = 0.95  # of the time that was asked: what the turns last together at least
-LEAST_LAPS = 2  # a rate is held against that of an earlier lap, and a digest too
-OWN = "gpu0"  # what a load calls its own GPU
+LAP_ROWS = 500  # most rows in the table of laps; of more turns it has the first and last 250
+WORKED = 0.95  # least share of the requested time that the turns take together
+LEAST_LAPS = 2  # rates and digests are compared with those of an earlier lap
+OWN = "gpu0"  # a load's name for its own GPU
 
 ProductKey = tuple[str, str]  # a reading's name and component, or a product's format and shape
 _DIGEST = re.compile(r"[0-9a-f]{16}")
@@ -120,10 +122,10 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 def burn_argv(
     python: str, *, dtypes: Sequence[str], seconds: float, peers: int = 0, inject: str | None = None
 ) -> tuple[str, ...]:
-    """The command line of the burn of one GPU; `dtypes` are short names, `seconds` the time of all
-    of them together.
+    """The command line of the burn of one GPU.
 
-    `peers` is how many of the GPUs that it sees after its own it copies to.
+    `dtypes` are short names; `seconds` is the time of all of them together. `peers` is the number
+    of GPUs after its own to which it copies.
     """
     argv = [
         python,
@@ -147,14 +149,18 @@ def read_burn(
     peers: int = 0,
     also: Mapping[str, Any] | None = None,
 ) -> LoadOutput:
-    """What the burn printed, if it ran whole and as asked; `also` are parameters that it must have
-    had, such as the GPU's `uuid`.
+    """The burn's output, if the load ran completely and as requested.
 
-    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor
-    said to be absent whole, no format is measured, a copy or a peer is missing, something else was
-    measured or came in another unit, a table has not a row of each format, turns are missing, too
-    short together, or do not follow upon each other in time, no library is named, or wrong results
-    were told of and none counted.
+    `also` holds other parameters that it must have had, such as the GPU's `uuid`.
+
+    Raises LoadFailed as `load_output.read` does. It also raises LoadFailed when:
+
+    - a format is neither fully measured nor fully reported as absent, or no format is measured;
+    - a copy or a peer is missing, or something else or another unit was measured;
+    - a table lacks rows of a format;
+    - turns are missing, are too short together, or overlap in time;
+    - no library is named;
+    - wrong results were reported and none counted.
     """
     asked = {"dtypes": list(dtypes), "seconds": seconds, "peers": peers, **(also or {})}
     output = read(completed, "burn", asked)
@@ -188,11 +194,9 @@ def read_burn(
 
 
 def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
-    """The digests of what a burn multiplied and of what came out, (inputs, result), by format and
-    shape.
+    """Digests of a burn's products, (inputs, result), by format and shape.
 
-    Raises LoadFailed for a table that is not there, a cell that is no digest, and a product that
-    stands twice.
+    Raises LoadFailed for a missing table, an invalid digest, and a repeated product.
     """
     found: dict[ProductKey, ProductKey] = {}
     for row in _table(output, "burn_digests", DIGESTS).rows:
@@ -206,8 +210,9 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
 
 
 def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tuple[str, ...]:
-    """The command line of the memory test of one GPU; in `seconds` it makes as many rounds of
-    its patterns as fit, and one at least.
+    """The command line of the memory test of one GPU.
+
+    It makes as many rounds of its patterns as fit into `seconds`, and at least one.
     """
     argv = [python, "-m", "acceptance.loads.vram.load", "--seconds", f"{float(seconds)}"]
     argv += [] if inject is None else ["--inject", inject]
@@ -217,10 +222,10 @@ def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tupl
 def read_vram(
     completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None
 ) -> LoadOutput:
-    """What the memory test printed, if it ran whole and as asked; `also` as in `read_burn`.
+    """The memory test's output, if it ran completely and as requested; `also` as in `read_burn`.
 
-    Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or
-    came in another unit, a pattern was left out, or wrong words were told of and none counted.
+    Raises LoadFailed as `load_output.read` does. It also raises LoadFailed for a missing or unknown
+    reading, another unit, a missing pattern, and wrong words that were reported but not counted.
     """
     output = read(
         completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
@@ -241,8 +246,9 @@ def read_vram(
 
 
 def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[ProductKey]) -> None:
-    """Nothing, when the load measured what is due, each in its unit and none
-    below 0, and nothing else.
+    """Raise LoadFailed unless the load measured exactly what is due.
+
+    Each reading must have its unit and must not be negative.
     """
     readings = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
@@ -277,7 +283,7 @@ def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable
 
 
 def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> None:
-    """Nothing, when the table has rows of all formats that were measured, and of no others."""
+    """Raise LoadFailed unless the table has rows of exactly the measured formats."""
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if rows != set(offered):
         text = ", ".join(sorted(rows ^ set(offered)))
@@ -287,7 +293,7 @@ def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> No
 
 
 def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
-    """Nothing, when each turn takes time and begins after the end of the one before it."""
+    """Raise LoadFailed unless each turn takes time and begins after the end of the previous one."""
     ended_s = 0.0
     for lap, dtype, *_, from_s, to_s in laps.rows:
         if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
@@ -301,15 +307,14 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
 def _require_whole(
     laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput
 ) -> None:
-    """Nothing, when each format had its turn in each lap and the turns last as long together as was
-    asked.
+    """Raise LoadFailed unless each format had its turn in each lap and the turns took long enough.
 
-    Of a table that was thinned its two ends are looked at.
+    Of a thinned table, the rows at both ends are checked.
     """
     rounds = int(output.parameters["laps"])
     turns = [(int(lap), str(dtype)) for lap, dtype, *_ in laps.rows if isinstance(lap, float)]
     count, half = rounds * len(offered), LAP_ROWS // 2
-    # Numbered, not listed: what a load says of its laps may be any number.
+    # As ranges, not lists: the load's number of laps may be any number.
     places = [*range(half), *range(count - half, count)] if count > LAP_ROWS else range(count)
     due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
@@ -338,17 +343,15 @@ def _failed(trouble: str, output: LoadOutput) -> LoadFailed:
     return LoadFailed(f"the load {output.load} {trouble}", output.miscompares)
 
 
-# Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cpu.cores` reads
-# them.
+# Group of cores -> its cores -> the logical CPUs of each, from `acceptance.loads.cpu.cores`.
 Groups = Mapping[str, Sequence[Sequence[int]]]
 
 
 class LoadFailed(Exception):
-    """A load did not run whole, so nothing it measured counts; the message is one sentence, then
-    its last lines.
+    """A load did not run completely, so no measurement of it counts.
 
-    `miscompares` holds the wrong results it had reported until then: they remain evidence against
-    the machine.
+    The message is one sentence, followed by the load's last lines. `miscompares` holds the wrong
+    results reported until then: they remain evidence against the machine.
     """
 
     def __init__(self, message: str, miscompares: tuple[dict[str, Any], ...]) -> None:
@@ -359,14 +362,13 @@ class LoadFailed(Exception):
 def read(
     completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None
 ) -> LoadOutput:
-    """What the load named `load` printed, if it ran whole and with the parameters that were
-    `asked`, `seconds` among them.
+    """The output of the load named `load`, if it ran completely and with the parameters `asked`.
 
-    A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-`
-    before it. It must have taken `least_s`, which is its `seconds` where nothing else is said.
-    Raises LoadFailed when it ran out of time, printed more than is kept, ended with anything but 0
-    or before its time, is another load or ran with other parameters, had a fault injected, or its
-    output cannot be read to its end line.
+    `asked` has at least `seconds`. A `uuid` in it is the GPU on which the load must have run, with
+    or without the driver's prefix `GPU-`. The load must have taken `least_s`, by default `seconds`.
+    Raises LoadFailed when the load ran out of time, printed too much, ended with another exit code
+    than 0 or too early, is another load or had other parameters, had an injected fault, or when its
+    output cannot be read up to its end line.
     """
     due_s = asked["seconds"] if least_s is None else least_s
     trouble: str | None = None
@@ -394,20 +396,20 @@ def read(
 
 
 def _cuda_error(completed: ProgramResult) -> str | None:
-    """The CUDA error that was printed beside a whole output."""
+    """A CUDA error on standard error beside a complete output, or None."""
     found = cuda_error.find(completed.stderr.splitlines())
     return None if found is None else f"ended with exit code 0, but {found.reason}"
 
 
 def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
-    """Why this output is not that of the run that was asked for."""
+    """Why this output is not that of the requested run, or None."""
     if output.load != load:
         return f"is not what ran: the output is that of {output.load!r}"
     if output.injected is not None:
         return f"had a fault injected on purpose ({output.injected}): such a run never passes"
     for name, value in asked.items():
         if name == "gpu" and name not in output.parameters:
-            continue  # the model; the UUID, which every load of a GPU says, is compared in any case
+            continue  # the model; the UUID, which every GPU load reports, is compared anyway
         printed = output.parameters.get(name)
         if not (_same_gpu(printed, value) if name == "uuid" else printed == value):
             return f"ran with {name} = {printed!r}, and {value!r} was asked for"
@@ -415,9 +417,9 @@ def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str |
 
 
 def _same_gpu(told: object, wanted: object) -> bool:
-    """Whether both name one GPU: NVML puts `GPU-` before the digits, torch does not.
+    """Whether both name the same GPU: NVML puts `GPU-` before the digits, torch does not.
 
-    What is no name names none.
+    An empty name, or a value that is no text, names no GPU.
     """
     if not isinstance(told, str) or not isinstance(wanted, str):
         return False
@@ -426,7 +428,7 @@ def _same_gpu(told: object, wanted: object) -> bool:
 
 
 def cores_argument(groups: Groups) -> str:
-    """The cores as a load's `--cores` reads them: `performance=0,1;2,3 efficiency=4;5`."""
+    """The cores in the form of a load's `--cores`: `performance=0,1;2,3 efficiency=4;5`."""
     return " ".join(
         f"{name}=" + ";".join(",".join(map(str, core)) for core in cores)
         for name, cores in groups.items()
@@ -442,8 +444,9 @@ def cpu_gemm_argv(
     size: int | None = None,
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the CPU matrix load; dtype is float64 or float32,
-    seconds the time under load.
+    """The command line of the CPU matrix load.
+
+    `dtype` is float64 or float32, `seconds` the time under load.
     """
     argv = [
         python,
@@ -469,8 +472,9 @@ def memory_bandwidth_argv(
     megabytes_per_core: int | None = None,
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the memory load; llc_bytes is all last-level caches
-    of the machine together.
+    """The command line of the memory load.
+
+    `llc_bytes` is the size of all last-level caches of the machine together.
     """
     argv = [python, "-m", "acceptance.loads.cpu.memory_bandwidth", "--seconds", f"{float(seconds)}"]
     argv += ["--cores", cores_argument(groups), "--llc-bytes", str(llc_bytes)]
@@ -482,7 +486,7 @@ def memory_bandwidth_argv(
 def gpu_copy_argv(
     python: str, *, seconds: float, mib: int | None = None, inject: str | None = None
 ) -> tuple[str, ...]:
-    """The command line of the copy load of one GPU; seconds is how long each path is copied.
+    """The command line of the copy load of one GPU; `seconds` is the copy time of each path.
 
     Its `gpu0` is the first GPU that it sees.
     """

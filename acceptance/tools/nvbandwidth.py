@@ -1,21 +1,22 @@
-"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.1 to
-0.10).
+"""NVIDIA's nvbandwidth: its command line, and the parser of its text and JSON.
+
+The parser was written for versions 0.1 to 0.10.
 
 It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`)
-or by a kernel (`_sm`), takes the median of the samples, and compares what arrived with the pattern
-that was sent: wrong data ends it with an ASSERT, and that is a *fail* here. How it misleads: an
-unknown testcase and one that does not apply leave the exit code 0; a latency stands in the same
+or by a kernel (`_sm`), and takes the median of the samples. It compares the received data with the
+pattern that was sent: wrong data ends it with an ASSERT, which is a *fail* here. Pitfalls: an
+unknown testcase and one that does not apply leave the exit code 0; a latency is printed in the same
 kind of matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket
 looks like a bad slot; with `--skipVerification` nothing is compared, and the text does not say so.
 
-Readings are named as the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), in ns for those with
-`latency` in their name. Figures that the tool prints as N/A are absent, never 0. Components:
+Readings have the name of the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), or in ns if the
+name contains `latency`. Figures that the tool prints as N/A are absent, never 0. Components:
 
 - `gpu0`: host and GPU, or one GPU with all others (`all_to_one`, `one_to_all`), or the GPU with
   itself (`device_local_copy`, which counts one direction).
-- `gpu0->gpu1`: row 0, column 1 of `device_to_device` testcases, as printed. Which way the data
-  goes: in `..._write_...` from the row to the column, in `..._read_...` from the column to the row.
-  The arrow printed above the matrix says the reverse, up to 0.8 at least.
+- `gpu0->gpu1`: row 0, column 1 of `device_to_device` testcases, as printed. The data goes from the
+  row to the column in `..._write_...`, and from the column to the row in `..._read_...`. The arrow
+  printed above the matrix says the reverse, up to 0.8 at least.
 - A bidirectional copy between GPUs gives three readings since 0.6: `<testcase>_read1`, `_read2` and
   `_total`, or `_write1` and so on.
 """
@@ -37,8 +38,8 @@ from acceptance.tools import reading as tools_reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
 _ROOT = re.compile(r'\{\s*"nvbandwidth"\s*:')
-# A cell is a C++ stream's default: six significant digits, in a string. Two decimals are granted as
-# well.
+# A cell is a string with the default form of a C++ stream: six significant digits. Two decimals are
+# accepted too.
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 _HALF_DIGIT = 5e-6
 _HALF_CENT = 0.005
@@ -65,7 +66,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
-    """The value of a key that must be there, of its type. Raises UnreadableOutput."""
+    """The value of a required key, with its type. Raises UnreadableOutput."""
     value = holder.get(key)
     if not isinstance(value, kind):
         raise UnreadableOutput(
@@ -99,8 +100,8 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
         raise UnreadableOutput(TOOL, description, f"{name} needs 'sum' as a number")
     names: Sequence[str] = (part(name, description),)
     width = len(rows[0])
-    # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum
-    # is that of the last.
+    # Until 0.8 the three matrices of a bidirectional copy between GPUs are printed one below the
+    # other; `sum` belongs to the last.
     if "device_to_device_bidirectional" in name and len(rows) == 3 * width:
         names = [f"{name}_{part}" for part in _PARTS["write" if "_write_" in name else "read"]]
         _added_up(name, *(rows[width * place : width * (place + 1)] for place in range(3)))
@@ -117,11 +118,10 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
 
 
 def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
-    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last
-    matrix.
+    """Compare `min`, `max` and `average` (of `--verbose`) with the cells of the last matrix.
 
-    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises
-    UnreadableOutput.
+    The tool counts N/A as 0 in its minimum, and ignores it in its average. Raises UnreadableOutput
+    when they differ.
     """
     cells = [value for row in last.rows for value in row]
     figures = [value for value in cells if value is not None]
@@ -145,15 +145,14 @@ def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
 
 
 def _rounded(value: float | None) -> float:
-    """How far a printed figure may be from what was measured."""
+    """The largest difference between a printed figure and the measured value."""
     return max(_HALF_CENT, _HALF_DIGIT * abs(value or 0.0))
 
 
 def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
-    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for
-    the last matrix alone.
+    """Check that each figure of `both` is the sum of the two directions.
 
-    Raises UnreadableOutput.
+    `sum` covers only the last matrix. Raises UnreadableOutput.
     """
     for cells in zip(chain(*rows), chain(*other), chain(*both), strict=True):
         first, second, total = (value or 0.0 for value in cells)
@@ -186,7 +185,7 @@ def _testcase(output: ParsedOutput, testcase: object) -> None:
 
 
 def read_json(text: str) -> ParsedOutput:
-    """What the JSON says. Raises UnreadableOutput, also for JSON that is cut."""
+    """Parse the JSON. Raises UnreadableOutput, also for truncated JSON."""
     starts = [match.start() for match in _ROOT.finditer(text)]
     if len(starts) != 1:
         raise UnreadableOutput(
@@ -224,10 +223,10 @@ def read_json(text: str) -> ParsedOutput:
 
 TOOL = "nvbandwidth"
 
-# A bidirectional copy between GPUs gives three matrices: either direction, and both added.
+# A bidirectional copy between GPUs gives three matrices: each direction, and the sum of both.
 _PART = re.compile(r"\b(?:Read|Write)?(?P<part>[12]|Total) bandwidth")
-# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no
-# address.
+# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, and versions before 0.5
+# have no address.
 _LISTED = re.compile(
     r"^(?P<index>\d{1,4}): (?P<name>\S.*?)"
     r"(?: \((?P<domain>[0-9a-fA-F]{4,8}):"
@@ -248,23 +247,23 @@ def gpu_entry(entry: str) -> GpuEntry | None:
 
 
 def part(testcase: str, description: str) -> str:
-    """The name of a matrix of a testcase, from the line above it, where no SUM says it."""
+    """The name of a testcase's matrix, from the line above it, for a text without SUM lines."""
     match = _PART.search(description)
     if match is None:
         return testcase
-    # 0.6 and 0.7 call the parts of `write_ce` Read1 and Read2; their SUM lines say write.
+    # 0.6 and 0.7 call the parts of `write_ce` Read1 and Read2, but write in their SUM lines.
     kind = "" if match["part"] == "Total" else "write" if "_write_" in testcase else "read"
     return f"{testcase}_{kind}{match['part'].lower()}"
 
 
 @dataclass(frozen=True, slots=True)
 class CopyMatrix:
-    """Figures of one testcase.
+    """The matrix of one testcase.
 
-    `description` is the line above them; None stands where the tool printed N/A.
+    `description` is the line above it. None in `rows` is N/A in the text.
 
-    `total` is the tool's own sum, None where the text does not hold it; `slack` is how far rounding
-    may take it from the sum of the cells.
+    `total` is the tool's own sum, None if the text lacks it; `slack` is the largest difference from
+    the sum of the cells that rounding allows.
     """
 
     name: str
@@ -275,10 +274,10 @@ class CopyMatrix:
 
     @property
     def of_pairs(self) -> bool:
-        """Whether rows are GPUs too.
+        """Whether the rows are GPUs too.
 
-        Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across
-        machines some testcases of that name have one total for each GPU (`All Gpus ->
+        Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name decides. But across
+        machines some testcases with such a name have one total for each GPU (`All Gpus ->
         GPU(column)`).
         """
         return "device_to_device" in self.name and "(row)" in self.description
@@ -287,7 +286,7 @@ class CopyMatrix:
     def unit(self) -> str:
         """GB/s, or ns for a latency.
 
-        Raises UnreadableOutput for another unit, and where the name and the unit disagree.
+        Raises UnreadableOutput for another unit, and for a unit that contradicts the name.
         """
         match = _UNIT.search(self.description)
         if match is None or (match["unit"] == "ns") != ("latency" in self.name):
@@ -295,9 +294,9 @@ class CopyMatrix:
         return match["unit"]
 
     def values(self) -> Mapping[str, float]:
-        """Component -> figure, for every cell that was measured.
+        """Component -> figure, for every measured cell.
 
-        A 0.00 that a matrix of pairs has on its diagonal is how versions before 0.4 printed N/A.
+        Versions before 0.4 printed 0.00 for N/A on the diagonal of a matrix of pairs.
         """
         found = {}
         for row, cells in enumerate(self.rows):
@@ -310,9 +309,9 @@ class CopyMatrix:
         return found
 
     def trouble(self, devices: int | None) -> str | None:
-        """Why its figures cannot be taken, or None.
+        """Why its figures are not valid, or None.
 
-        `devices` is how many GPUs the output lists, None where it lists none.
+        `devices` is the number of GPUs in the output's list, None without a list.
         """
         width = len(self.rows[0])
         height = width if self.of_pairs else 1
@@ -343,11 +342,10 @@ class CopyMatrix:
 
 @dataclass(slots=True)
 class ParsedOutput:
-    """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors`
-    are sentences.
+    """Content of an output, before it is judged.
 
-    A waived testcase without a name is an empty string. `gpus` are those that the output lists with
-    their names.
+    `waived` and `unfinished` are names of testcases, `errors` are sentences. A waived testcase
+    without a name is an empty string. `gpus` are the GPUs in the output's list of devices.
     """
 
     devices: int | None = None
@@ -355,13 +353,13 @@ class ParsedOutput:
     driver: str | None = None
     matrices: list[CopyMatrix] = field(default_factory=list)
     waived: list[str] = field(default_factory=list)
-    # Their order counts and they are looked up for every line: a dict is both.
+    # A dict, because the order matters and every line looks a name up.
     unfinished: dict[str, None] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
 
     def add(self, matrix: CopyMatrix) -> None:
-        """Keep a matrix. Raises UnreadableOutput for one that is there already."""
+        """Add a matrix. Raises UnreadableOutput if its name is there already."""
         if matrix.name in self._names:
             raise UnreadableOutput(
                 TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time"
@@ -396,18 +394,18 @@ class ParsedOutput:
 
 _VERSION = re.compile(r"^nvbandwidth Version: ")
 _DRIVER = re.compile(r"^Driver Version: (?P<driver>\S+)$")
-# Across machines each process has a GPU, and rows and columns are numbered by process.
+# Across machines each process has one GPU, and rows and columns are process numbers.
 _DEVICE = re.compile(
     r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)"
 )
 _RUNNING = re.compile(r"^Running (?:benchmark )?(?P<name>[a-z0-9_]+)\.?$")
 _WAIVED = re.compile(r"^waived\b[:.]?\s*(?P<name>[a-z0-9_]*)", re.IGNORECASE)
-# Status words of a testcase that gave nothing, and of arguments that it refused.
+# Status words of a testcase without a result, and of refused arguments.
 _ERROR = re.compile(r"^(?:error|failed|not found)\b", re.IGNORECASE)
 _DESCRIPTION = re.compile(r"\((?:row|column)\)")
 _COLUMNS = re.compile(r"^\d+(?:\s+\d+)*$")
 _ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
-# std::fixed with two decimals, always; fewer are a line that was cut.
+# std::fixed always prints two decimals; fewer mean a truncated line.
 _CELL = re.compile(r"^(?:N/A|-?\d+\.\d\d)$")
 _LOOSE_ROW = re.compile(r"^\d+(?:\s+(?:N/A|-?\d+\.\d+))+$")
 _SUM = re.compile(r"^SUM (?P<name>\w+) (?P<total>-?\d+\.\d\d)$")
@@ -419,7 +417,7 @@ _HALF_DIGIT_TEXT = 0.005
 
 @dataclass(slots=True)
 class _Open:
-    """A matrix while it is read: `width` is None until the line of columns came."""
+    """A matrix that is being read: `width` is None until the line of columns."""
 
     description: str
     width: int | None = None
@@ -428,9 +426,9 @@ class _Open:
 
 @dataclass(slots=True)
 class _Text:
-    """Where the reading stands.
+    """State of the parser.
 
-    `devices` has the list of each run: several of one machine may stand in one text.
+    `devices` has the list of each run: a text may hold several runs of one machine.
     """
 
     found: ParsedOutput = field(default_factory=ParsedOutput)
@@ -442,9 +440,7 @@ class _Text:
 
 
 def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
-    """Give the matrix that is open to the testcase that its SUM names, or else
-    to the one that runs.
-    """
+    """Assign the open matrix to the testcase in its SUM line, or else to the running testcase."""
     if state.open is None:
         return
     shown, state.open = state.open, None
@@ -473,7 +469,7 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
 
 
 def _figures(matrix: _Open, line: str) -> bool:
-    """Whether the line belongs to the matrix that is open; if so it is kept."""
+    """Whether the line belongs to the open matrix; if so, it is added."""
     if matrix.width is None:
         if not _COLUMNS.match(line) or line.split() != [
             str(index) for index in range(len(line.split()))
@@ -536,7 +532,7 @@ def _line(state: _Text, line: str) -> None:
 
 
 def read_text(lines: Iterable[str]) -> ParsedOutput | None:
-    """What plain text says; None when no line of it is nvbandwidth's. Raises UnreadableOutput."""
+    """Parse plain text; None if no line is nvbandwidth's. Raises UnreadableOutput."""
     state = _Text()
     for raw in lines:
         line = raw.strip().removeprefix(">").strip()
@@ -560,7 +556,7 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
         found.errors.append(
             f"the text is cut: {cut} gives three matrices, one for each direction and their total"
         )
-    # Versions without sums have none at all.
+    # Older versions have no sums at all, so a matrix without one among others is a truncated text.
     unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
     if 0 < len(unsummed) < len(found.matrices):
         found.errors.append(f"the text is cut: the line 'SUM {unsummed[0]}' is missing")
@@ -569,7 +565,7 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
 
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
-# A kernel prints the first for each wrong word; the host then gives up with the second.
+# A kernel prints the first message for each wrong word; then the host stops with the second.
 _MISCOMPARE = re.compile(
     r"Invalid value when checking the pattern|ASSERT in expression h_errorFlag"
 )
@@ -586,10 +582,10 @@ def argv(
 ) -> tuple[str, ...]:
     """The command line.
 
-    `buffer_mib` is the size of each copy in MiB, `samples` how many the median is taken of.
+    `buffer_mib` is the size of each copy in MiB, `samples` the number of samples for the median.
 
-    Raises ValueError for no testcase (it would run all of them), a name that is none, a buffer or a
-    count of samples below 1.
+    Raises ValueError without a testcase (nvbandwidth would run all of them), for an invalid name,
+    and for a buffer or a number of samples below 1.
     """
     if not testcases or not all(_NAME.match(name) for name in testcases):
         raise ValueError(f"nvbandwidth needs names of testcases, not {list(testcases)}")
@@ -609,10 +605,10 @@ def _waived(output: ParsedOutput) -> str:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read nvbandwidth's text or its JSON, whichever it is.
+    """Parse nvbandwidth's text or JSON.
 
-    *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one
-    testcase with figures, and none that died, was unknown, was cut, moved nothing, or gainsays its
+    *fail* is wrong data, or a hardware fault that CUDA names. *pass* needs at least one testcase
+    with figures, and none that died, was unknown, was truncated, moved nothing, or contradicts its
     own sum or the list of devices. Raises UnreadableOutput.
     """
     lines = tools_reading.tool_lines(text)
@@ -635,7 +631,7 @@ def parse(text: str) -> ToolOutput:
             )
         return ToolOutput(TOOL, "error", reason)
     why = found.trouble()
-    # What can be read beside an error stays in sight; it decides nothing.
+    # Readings beside an error are still shown; they decide nothing.
     readings = tuple(matrix.reading() for matrix in found.matrices if matrix.trouble(None) is None)
     if why is not None:
         return ToolOutput(TOOL, "error", f"{why}{_waived(found)}", readings)

@@ -1,29 +1,30 @@
-r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth
-(samples of CUDA 6 to 13).
+r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and the parser of its text.
 
-It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and
-on, in one direction and in both; then a few bytes, for the latency. How it misleads: it copies
-zeros and compares nothing, so its text is no proof that one byte arrived (early RTX 4090 drivers
-offered peer access and delivered wrong data), and it always exits 0. Where a pair has no peer
-access it prints the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two
-apart.
+The parser was written for the samples of CUDA 6 to 13.
+
+The program copies 160 MB between every two GPUs, five times, with peer access off (through host
+memory) and on, in one direction and in both; then a few bytes, for the latency. Pitfalls: it copies
+zeros and compares nothing, so its text does not prove that one byte arrived (early RTX 4090 drivers
+offered peer access and delivered wrong data), and it always exits with 0. For a pair without peer
+access it prints the staged figure under `P2P=Enabled` as well: `p2p_connectivity` distinguishes the
+two.
 
 Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream
-and, but for the `read` ones, from row to column. A section that the text lacks gives no reading;
-with one GPU there are no pairs.
+and, except for the `read` readings, from row to column. A section that the text lacks gives no
+reading; with one GPU there are no pairs.
 
-- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0. Samples before CUDA 8
-  print no matrix of it: theirs comes from the lines `Device=0 CAN Access Peer Device=1`, and
-  without those there is none.
+- `p2p_connectivity`, count: 1 if the driver offers peer access, else 0. Samples before CUDA 8 print
+  no such matrix: their reading comes from the lines `Device=0 CAN Access Peer Device=1`, and is
+  absent without those.
 - `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s:
-  both directions added.
+  the sum of both directions.
 - `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`,
   `p2p_cpu_latency_on`, us: the time that the host needs to queue it.
-- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row fetches from
+- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row reads from
   the column (`--p2p_read`).
 
-Readings of one GPU, component `gpu0`, from the diagonals, copies inside that GPU that count read
-and write: `p2p_local`, GB/s, from `p2p_off`, and `<name>_local` from each other matrix.
+Readings of one GPU, component `gpu0`, from the diagonals, which are copies inside that GPU and
+count read and write: `p2p_local`, GB/s, from `p2p_off`, and `<name>_local` from each other matrix.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ _GROUP = re.compile(r"^\[(?P<gpus>\d{1,4}(?: \d{1,4})*)\]$")
 
 @dataclass(slots=True)
 class Access:
-    """`pairs`: whether (row, column) has peer access.
+    """Peer access. `pairs`: whether (row, column) has it.
 
-    `groups`: GPUs that the first of them reaches; None where a matrix is printed.
+    `groups`: sets of GPUs that the first member reaches; None if the text has a matrix instead.
     """
 
     pairs: dict[tuple[int, int], bool] = field(default_factory=dict)
     groups: list[set[int]] | None = None
 
     def take(self, line: str) -> bool:
-        """Whether the line is one of these; if so it is kept."""
+        """Whether the line is about peer access; if so, it is stored."""
         if match := _PAIR.match(line):
             self.pairs[int(match["row"]), int(match["column"])] = match["can"] == "CAN"
         elif _HEAD.match(line):
@@ -68,21 +69,19 @@ class Access:
         return True
 
     def grouped(self) -> int | None:
-        """How many GPUs are in the groups; None without groups, and where GPUs
-        are missing from them.
-        """
+        """The number of GPUs in the groups; None without groups, or if a GPU is missing."""
         gpus = set[int]().union(*self.groups or ())
         return len(gpus) if gpus and gpus == set(range(len(gpus))) else None
 
     def rows(self) -> list[tuple[float, ...]] | None:
-        """The connectivity matrix of a text with groups, from its lines of pairs; None unless they
-        tell of all pairs.
+        """The connectivity matrix of a text with groups, from its lines of pairs.
 
-        The groups themselves do not say which of their members reach one another.
+        None unless there is a line for every pair: the groups alone do not say which of their
+        members reach each other.
         """
         count = self.grouped() or 0
         gpus = range(count)
-        # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred
+        # Counted before they are listed: a group may name ten thousand GPUs, which have a hundred
         # million pairs.
         counted = count > 0 and len(self.pairs) == count * (count - 1)
         if not counted or self.pairs.keys() != {
@@ -103,7 +102,7 @@ _DEVICE = re.compile(
     r"^Device: (?P<index>\d{1,4}), (?P<name>.+?)(?:, pciBusID: (?P<bus>[0-9a-fA-F]{1,2}),"
     r" pciDeviceID: (?P<slot>[0-9a-fA-F]{1,2}), pciDomainID: ?(?P<domain>[0-9a-fA-F]{1,8}))?$"
 )
-# What a heading begins with; such a line in another form is a figure's name that changed.
+# Beginnings of headings; such a line in an unknown form may be a renamed measurement.
 _HEADING = re.compile(r"^(?:Unidirectional|Bidirectional) P2P|^P2P=|^P2P Connectivity")
 _BANDWIDTH = re.compile(
     r"^(?P<way>Uni|Bi)directional P2P=(?P<p2p>Disabled|Enabled) Bandwidth "
@@ -116,11 +115,11 @@ _LATENCY = re.compile(
 _COLUMNS = re.compile(r"^(?P<label>D\\{0,2}D|GPU|CPU)\s+(?P<indices>\d+(?:\s+\d+)*)$")
 _ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
 _LOOSE_ROW = re.compile(r"^\d+(?:\s+-?(?:\d+\.\d+|\d|nan|inf))+$")
-# printf("%6.02f"): two decimals, always; fewer are a line that was cut.
+# printf("%6.02f") always prints two decimals; fewer mean a truncated line.
 _CELL = re.compile(r"^-?(?:\d+\.\d\d|nan|inf)$")
 _CONNECTIVITY = "p2p_connectivity"
 _NEEDED = (_CONNECTIVITY, "p2p_off", "p2p_on", "p2p_off_bidirectional", "p2p_on_bidirectional")
-# Sections that come together: the first without the second is a text that was cut.
+# Sections that are printed together: one without the other means a truncated text.
 _TOGETHER = (
     *(("p2p_latency_off", "p2p_latency_on"), ("p2p_cpu_latency_off", "p2p_cpu_latency_on")),
     ("p2p_on_read", "p2p_latency_on_read"),
@@ -128,13 +127,13 @@ _TOGETHER = (
 
 
 def argv(binary: str) -> tuple[str, ...]:
-    """The command line: all GPUs that CUDA shows, copy engines, peer writes."""
+    """The command line: all GPUs visible to CUDA, copy engines, peer writes."""
     return (binary,)
 
 
 @dataclass(slots=True)
 class _Matrix:
-    """A table while it is read: `width` columns, and the rows so far."""
+    """A table that is being read: `width` columns, and the rows so far."""
 
     name: str
     width: int
@@ -143,7 +142,7 @@ class _Matrix:
 
 @dataclass(slots=True)
 class _Text:
-    """What the lines said, before it is judged."""
+    """Content of the lines, before it is judged."""
 
     ours: bool = False
     devices: dict[int, GpuEntry] = field(default_factory=dict)
@@ -155,7 +154,7 @@ class _Text:
 
 
 def _heading(line: str) -> str:
-    """The reading that a heading announces."""
+    """The name of the reading under a heading."""
     if line == "P2P Connectivity Matrix":
         return _CONNECTIVITY
     bandwidth = _BANDWIDTH.match(line)
@@ -170,7 +169,7 @@ def _heading(line: str) -> str:
 
 
 def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
-    """The first line of a table: it opens the matrix that the heading announced."""
+    """Read the first line of a table: it opens the matrix of the heading."""
     name = text.headings[-1] if text.headings else ""
     if not name or ("latency" not in name and match["label"] in ("GPU", "CPU")):
         raise UnreadableOutput(TOOL, line, "a table without its heading")
@@ -213,7 +212,7 @@ def _entry(match: re.Match[str]) -> GpuEntry:
 
 
 def _line(text: _Text, line: str) -> None:
-    """Keep what one line says. While a table is open nothing but its next row may come."""
+    """Store the content of one line. In an open table only its next row is allowed."""
     if text.open is not None:
         text.open.rows.append(_row(text.open, line))
         if len(text.open.rows) == text.open.width:
@@ -247,14 +246,14 @@ def _component(row: int, column: int) -> str:
 
 
 def _worthless(text: _Text) -> str | None:
-    """Why a text that could be read proves nothing, or None."""
+    """Why a readable text proves nothing, or None."""
     if text.open is not None:
         return (
             f"the text is cut: {text.open.name} ends after row {len(text.open.rows) - 1} of "
             f"{text.open.width}"
         )
-    # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well,
-    # those must be whole.
+    # Old samples print groups of GPUs instead of the connectivity matrix. If they print pairs too,
+    # the pairs must be complete.
     grouped = None if text.access.pairs else text.access.grouped()
     needed = [
         name for name in (*_NEEDED, *text.headings) if grouped is None or name != _CONNECTIVITY
@@ -266,7 +265,7 @@ def _worthless(text: _Text) -> str | None:
         for one, two in (pair, pair[::-1])
         if one in text.matrices and two not in text.matrices
     ]
-    # Versions that tell the GPU's latency from the CPU's print both tables under each heading.
+    # Versions that separate the GPU's latency from the CPU's print both tables under each heading.
     timed = [name.replace("p2p_", "p2p_cpu_") for name in text.timed_by_gpu]
     missing += [name for name in timed if name not in text.matrices]
     if missing:
@@ -311,11 +310,11 @@ def _readings(text: _Text) -> Iterator[Reading]:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read p2pBandwidthLatencyTest's text.
+    """Parse p2pBandwidthLatencyTest's text.
 
-    *pass* needs the connectivity matrix and the four bandwidth matrices whole, for the same GPUs,
-    and no figure that is zero or none. It says that copies ran, not that they were right. Raises
-    UnreadableOutput.
+    *pass* needs the complete connectivity matrix and the four complete bandwidth matrices, for the
+    same GPUs, and no figure that is zero or not a number. It means that copies ran, not that their
+    data was right. Raises UnreadableOutput.
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
@@ -349,11 +348,10 @@ def parse(text: str) -> ToolOutput:
 
 
 def gain(output: ToolOutput) -> dict[str, float]:
-    """What peer access brings: `p2p_on` over `p2p_off`, a ratio, for each ordered pair; empty for
-    one GPU.
+    """The gain from peer access: `p2p_on` over `p2p_off`, a ratio, for each ordered pair.
 
-    About 1 says that peer access is off or brings nothing. Raises ValueError for an output that is
-    no pass.
+    Empty for one GPU. About 1 means that peer access is off or has no effect. Raises ValueError for
+    an output that is not a pass.
     """
     if output.outcome != "pass":
         raise ValueError(f"{output.tool} measured nothing: {output.reason}")

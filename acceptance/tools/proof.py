@@ -1,4 +1,4 @@
-"""What a tool's run proves, beside what its text says: how it ended, and whether it lasted."""
+"""What a tool's run proves: its text, its exit and its duration are judged together."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 from acceptance.tools.reading import ToolOutput
 
-EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
+EARLY = 0.95  # a program that rounds its seconds ends a little early, but never by a twentieth
 
 
 class ToolError(Exception):
-    """A tool ran and proves nothing: the hardware stays unjudged."""
+    """A tool ran and proves nothing, so the hardware stays unjudged."""
 
 
 def prove(
     tool: str, done: ProgramResult, parse: Callable[[str], ToolOutput], seconds: float
 ) -> ToolOutput:
-    """What a tool's run of at least `seconds` proves.
+    """Judge a tool's run that was to last at least `seconds`.
 
-    A fault in the text stays a fault, however the run ended. Anything else counts only when the
-    text is whole, can be read, and the program ended well and not before its time: a healthy text
-    from a program that failed, or did not load the machine, proves nothing. Nor does one beside
-    which a CUDA error was printed, with exit code 0 or not.
+    A fault in the text is a fault, however the run ended. Any other text counts only if it is
+    complete and readable, and if the program exited with 0 and not too early: a healthy text from a
+    program that failed or did not load the machine proves nothing. A text with a CUDA error beside
+    it proves nothing either, even with exit code 0.
+
+    Raises ToolError when the run proves nothing.
     """
     troubles = []
     if done.timed_out or done.returncode != 0:

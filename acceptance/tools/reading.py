@@ -1,4 +1,4 @@
-"""What every parser of a tool returns."""
+"""The result type of every tool's parser."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ Outcome = Literal["pass", "fail", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One measured quantity: `values` maps a component (`cpu`, `memory`, `gpu0`) to a number in
-    `unit`.
+    """One measured quantity: `values` maps a component (`cpu`, `memory`, `gpu0`) to a number.
 
-    `unit` is one of the closed set: GB/s, GFLOP/s, TFLOP/s, degC, W, MHz, us, ns, s, count, ratio,
+    `unit` is one of a closed set: GB/s, GFLOP/s, TFLOP/s, degC, W, MHz, us, ns, s, count, ratio,
     GiB. Raises ValueError for a value that is not finite: such a number was never measured.
     """
 
@@ -34,10 +33,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class GpuEntry:
-    """One GPU as a tool's text names it, for comparison with the GPU that is due.
+    """One GPU in a tool's text, for comparison with the GPU that is due.
 
-    `pci_address` is `0000:0b:00.0`; `memory_mib` is CUDA's total, in 2^20 bytes. None: the text
-    does not say it.
+    `pci_address` is `0000:0b:00.0`; `memory_mib` is CUDA's total, in 2^20 bytes. None: not in the
+    text.
     """
 
     index: int
@@ -49,12 +48,12 @@ class GpuEntry:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What one text is worth.
+    """The judgement of one text.
 
-    `fail`: the text itself proves a fault. `error`: it was read and proves nothing. `pass`: it was
-    read whole and shows no fault. `reason` is one sentence. `events` are plain mappings (kernel log
-    only). `gpus` are those that the text lists, in its order; `driver` is the driver's version as
-    it prints it.
+    `fail`: the text itself proves a fault. `error`: it was read and proves nothing. `pass`: it is
+    complete and shows no fault. `reason` is one sentence. `events` are plain mappings (kernel log
+    only). `gpus` are the GPUs that the text lists, in its order; `driver` is the driver's version
+    as printed.
     """
 
     tool: str
@@ -62,12 +61,12 @@ class ToolOutput:
     reason: str
     readings: tuple[Reading, ...] = ()
     events: tuple[Mapping[str, object], ...] = ()
-    # They say whose figures these are, and are no part of what was measured.
+    # Identity of the machine; no part of the measurement, so not compared.
     gpus: tuple[GpuEntry, ...] = field(default=(), compare=False)
     driver: str | None = field(default=None, compare=False)
 
     def reading(self, name: str) -> Mapping[str, float]:
-        """The values of one reading. Raises KeyError when the text did not give it."""
+        """The values of one reading. Raises KeyError if the text does not have it."""
         for reading in self.readings:
             if reading.name == name:
                 return reading.values
@@ -88,7 +87,7 @@ class ToolOutput:
 
 
 def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
-    """The UUID or PCI address that a list gives to two GPUs; None where each has its own."""
+    """The UUID or PCI address that two GPUs of a list share; None if all are distinct."""
     for names in ([gpu.uuid for gpu in gpus], [gpu.pci_address for gpu in gpus]):
         given = [name for name in names if name is not None]
         if twice := next((name for name in given if given.count(name) > 1), None):
@@ -97,9 +96,10 @@ def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
 
 
 def tool_lines(text: str) -> tuple[str, ...]:
-    """The same for the output of a program that was run by hand, in a container, or on many
-    machines: what container runtimes, log
-    collectors and launchers put before every line goes too.
+    """The lines of a program's output, without the prefixes of container runtimes and launchers.
+
+    Like `plain_text.lines`, but for output from a container, from a log collector or from many
+    machines, where every line has a prefix.
     """
     plain = _tidied(text.removeprefix("\ufeff").split("\n"))
     freed = log_prefix.strip_prefixes(plain)

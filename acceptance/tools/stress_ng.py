@@ -1,12 +1,12 @@
-"""stress-ng: what its text is worth (written to the text of versions 0.11 to 0.20).
+"""stress-ng: its command line, and the parser of its text (versions 0.11 to 0.20).
 
 Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 
-- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life,
-  not a speed: upstream says so, and it changes from version to version.
+- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. It shows that they
+  worked, not how fast: upstream says so, and it changes from version to version.
 - `stress_ng_time`, s: wall time of that stressor ("real time").
-- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`, which
-  no whole text lacks.
+- `stress_ng_workers`, count: started processes, from the line `dispatching hogs`, which every
+  complete text has.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def argv(
 ) -> tuple[str, ...]:
     """The command line of one verified stressor. `workers` 0 means one for each logical CPU.
 
-    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its
-    methods. `temp_path` is a writable directory: stress-ng refuses to start where it cannot write,
-    even for a stressor that writes nothing. Raises ValueError for what would not run: a time below
-    a second, a negative number of workers, a name that is none.
+    `options` are long options without their dashes; without any, the `cpu` stressor runs all its
+    methods. `temp_path` is a writable directory: stress-ng does not start where it cannot write,
+    even for a stressor that writes nothing. Raises ValueError for a time below a second, a negative
+    number of workers, and an invalid name.
     """
     if seconds < 1 or workers < 0:
         raise ValueError(
@@ -57,16 +57,16 @@ def argv(
 
 
 # Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE
-# EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP EDQUOT. Any other (EIO, EINVAL, EFAULT) is an answer that a
-# sound system does not give to a stressor.
+# EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP EDQUOT. A sound system does not return any other error (EIO,
+# EINVAL, EFAULT) to a stressor.
 _REFUSALS = frozenset({1, 4, 11, 12, 13, 16, 19, 23, 24, 28, 30, 38, 95, 122})
 _ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")
 _HINDERED = re.compile(
     r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space "
     r"left|not implemented|not supported"
     r"|resource temporarily unavailable|temp-path|SIGKILL|SIGTERM|\boom\b"
-    # The worker was killed before it could close its counters (stress-ng issues 117 and 125):
-    # nothing was compared.
+    # The worker was killed before it closed its counters (stress-ng issues 117 and 125), so nothing
+    # was compared.
     r"|metrics-check|corrupted bogo-ops counter|hash error in bogo-ops",
     re.IGNORECASE,
 )
@@ -84,8 +84,9 @@ _SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
 
 @dataclass(slots=True)
 class Complaints:
-    """`faults` speak against the machine, `hindrances` against the way it was run; texts as
-    printed, in their order.
+    """Error messages in the text, as printed, in order.
+
+    `faults` are evidence against the machine, `hindrances` against the set-up of the run.
     """
 
     faults: list[str] = field(default_factory=list)
@@ -94,7 +95,7 @@ class Complaints:
     _skips: list[str] = field(default_factory=list)
 
     def note(self, level: str, text: str) -> None:
-        """Sort one line of the levels fail, error and warn."""
+        """Sort one line of level fail, error or warn."""
         if self._signal(text):
             return
         if level == "fail":
@@ -103,23 +104,20 @@ class Complaints:
             (self.hindrances if refused or _HINDERED.search(text) else self.faults).append(text)
         elif level == "error":
             if _STRESSOR_FAILED.search(text):
-                self.stressor_failed = (
-                    True  # its own `fail` line says why; where there is none, this must count
-                )
+                # its `fail` line gives the reason; without that line, this one must count
+                self.stressor_failed = True
             else:
                 self.hindrances.append(text)
         elif level == "warn" and _NO_PROOF.search(text):
             self.hindrances.append(text)
 
     def info(self, text: str) -> None:
-        """Keep what an `info` line says about signals and skipped stressors."""
+        """Store an `info` line about a signal or a skipped stressor."""
         if not self._signal(text) and not text.startswith("skipped: ") and _SKIP.search(text):
             self._skips.append(text)
 
     def because(self) -> str:
-        """The first line about a skipped stressor, to end a sentence with;
-        empty when there was none.
-        """
+        """The first line about a skipped stressor, to end a sentence with; "" without one."""
         return f" ('{plain_text.quote(self._skips[0])}')" if self._skips else ""
 
     def _signal(self, text: str) -> bool:
@@ -131,12 +129,11 @@ class Complaints:
 
 
 TOOL = "stress-ng"
-# The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a
-# twentieth.
+# A stressor's time may be shorter than requested by the alarm's rounding, but never by a twentieth.
 _SHORTFALL = 0.95
 
-# Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before
-# the level.
+# Any prefix may come before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time
+# before the level.
 _LINE = re.compile(
     r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] "
     r"(?P<text>.*)$"
@@ -174,7 +171,7 @@ _SECONDS = {
 
 @dataclass(slots=True)
 class _Text:
-    """What the lines said, before it is judged."""
+    """Content of the lines, before it is judged."""
 
     asked: str | None = None
     asked_s: float | None = None
@@ -190,7 +187,7 @@ class _Text:
 
 
 def duration(line: str, text: str) -> float:
-    """Seconds of `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`.
+    """Seconds in `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`.
 
     Raises UnreadableOutput, quoting `line`.
     """
@@ -215,7 +212,7 @@ def _hogs(found: _Text, line: str, text: str) -> None:
 
 
 def _statement(found: _Text, line: str, text: str) -> None:
-    """One `info` line. Most are talk; these say how the run went."""
+    """Read one `info` line. Only a few kinds describe the run; the others are ignored."""
     if match := _SETTING.match(text):
         if found.asked not in (None, match["time"]):
             raise UnreadableOutput(TOOL, line, "two times are asked for: give one run at a time")
@@ -239,13 +236,13 @@ def _statement(found: _Text, line: str, text: str) -> None:
             )
         found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
     elif match := _TIMES.match(text):
-        # `--times` prints it when every stressor has ended: as good an end as the line above, which
-        # may come after it.
+        # `--times` prints it once every stressor has ended. It proves the end as well as the line
+        # above, which may come after it.
         found.ended_s = found.ended_s or duration(line, match["time"] + "s")
 
 
 def _row(found: _Text, line: str, text: str) -> bool:
-    """Take a row of the metrics table; False when the line is none."""
+    """Read a row of the metrics table; False if the line is no row."""
     match = _ROW.match(text)
     if match is None:
         return False
@@ -265,7 +262,7 @@ def _collect(text: str) -> _Text:
         if match is None:
             if "stress-ng: " in line:
                 raise UnreadableOutput(TOOL, line, "a line of unknown form")
-            continue  # the echoed command line, a shell's remark, another program's output
+            continue  # the echoed command line, a shell's message, another program's output
         ours += 1
         level, said = match["level"], match["text"]
         found.metrics_level = found.metrics_level or level == "metrc"
@@ -303,7 +300,7 @@ def _collect(text: str) -> _Text:
 
 
 def _worthless(text: _Text) -> str | None:
-    """Why a run without any complaint still proves nothing, or None."""
+    """Why a run without any error message still proves nothing, or None."""
     counts = {what: count for what, (count, _) in text.counts.items()}
     if text.ended_s is None:
         return "the text ends before the run did"
@@ -317,7 +314,7 @@ def _worthless(text: _Text) -> str | None:
         return f"no stressor was started{text.trouble.because()}"
     if not text.bogo_ops:
         return f"no metrics: run it with --metrics-brief{text.trouble.because()}"
-    # Without these nobody knows what was to run, nor for how long.
+    # Without these lines it is unknown what should have run, and for how long.
     if not text.dispatched:
         return "the text is cut: the line 'dispatching hogs' is missing"
     if text.metrics_level and text.asked is None:
@@ -332,7 +329,7 @@ def _worthless(text: _Text) -> str | None:
         return f"{counts['passed']} of {sum(text.hogs.values())} workers passed"
     if text.asked_s is not None and text.ended_s < text.asked_s * _SHORTFALL:
         return f"it was stopped after {text.ended_s:.4g} of {text.asked_s:.4g} s"
-    # The column is the mean over a stressor's workers: one that died early shortens it.
+    # The column is the mean over a stressor's workers: a worker that died early shortens it.
     short = sorted(
         name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL
     )
@@ -345,14 +342,13 @@ def _worthless(text: _Text) -> str | None:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read stress-ng's text, standard output and error together, in any order of lines that it
-    prints them in.
+    """Parse stress-ng's text: standard output and error together, in any order of lines.
 
     *fail*: a verification failed, or a stressor died of a signal that wrong arithmetic causes.
     *error*: a permission, a resource or a missing system call stopped it, it was stopped early, it
-    did no work, or the text is cut. The exit code plays no part: versions differ (stress-ng issue
-    272: `fail:` lines with exit code 0). Whether `--verify` was on the text does not say; argv()
-    asks for it. Raises UnreadableOutput.
+    did no work, or the text is truncated. The exit code is ignored, because versions differ
+    (stress-ng issue 272: `fail:` lines with exit code 0). The text does not say whether `--verify`
+    was on; argv() requests it. Raises UnreadableOutput.
     """
     found = _collect(text)
     faults, hindrances = found.trouble.faults, found.trouble.hindrances

@@ -1,15 +1,14 @@
-"""stressapptest: its command line, and what its text is worth (written to the text of versions
-1.0.0 to 1.0.11).
+"""stressapptest: its command line, and the parser of its text (versions 1.0.0 to 1.0.11).
 
 Readings, all of component `memory`:
 
 - `stressapptest_copy`, GB/s: the line `Memory Copy`. Upstream's M is 2^20 bytes (`kMegabyte` in
-  src/sattypes.h) and each page copied counts twice, as read and as written (`CopyThread` in
+  src/sattypes.h), and each copied page counts twice, as read and as written (`CopyThread` in
   src/worker.h), so this is bytes moved, not bytes copied.
 - `stressapptest_incidents`, count: wrong data found.
-- `stressapptest_errors`, count: procedural errors, which is what the word means in upstream's
-  closing line (`statuscount_` in src/sat.cc).
-- `stressapptest_time`, s: how long the longest thread ran.
+- `stressapptest_errors`, count: procedural errors, the meaning of the word in upstream's closing
+  line (`statuscount_` in src/sat.cc).
+- `stressapptest_time`, s: run time of the longest thread.
 - `stressapptest_tested`, GiB: memory under test, from `Starting SAT`.
 """
 
@@ -44,11 +43,11 @@ _STATUS = re.compile(
     r"^Status: (?P<what>PASS - please verify|FAIL - test discovered HW|FAIL - test "
     r"encountered proc)"
 )
-# Wrong data, however the run was summed up: upstream's issue 56 is a PASS over CRC mismatches.
+# Wrong data, whatever the final status: upstream's issue 56 is a PASS despite CRC mismatches.
 _INCIDENT = re.compile(r"(?:Hardware|Page|Block|Report) Error:|CRC mismatch|\bmiscompare on\b")
 _PROCEDURE = re.compile(r"^(?:Process Error:|Assertion failed)")
 _EARLY = re.compile(r"^Log: (?:User exiting|Exiting) early")
-# Options after which a PASS is none: no result check, no error polling, no load, injected errors.
+# Options that make a PASS worthless: no result check, no error polling, no load, injected errors.
 _SPOILT = frozenset(
     {"-F", "--no_errors", "--monitor_mode", "--force_errors", "--force_errors_like_crazy"}
 )
@@ -61,11 +60,10 @@ _NEEDED = {
 
 
 def argv(binary: str, *, megabytes: int, seconds: int, threads: int) -> tuple[str, ...]:
-    """The command line: `threads` copy threads over `megabytes` (2^20 bytes) of memory, with the
-    copy that heats the CPU most (-W).
+    """The command line: `threads` copy threads over `megabytes` (2^20 bytes) of memory.
 
-    Raises ValueError when it could not run: each thread needs room for 3 blocks of 1 MB (fewer:
-    `freepages < neededpages`).
+    The copy is the one that heats the CPU most (-W). Raises ValueError when it could not run: each
+    thread needs room for 3 blocks of 1 MB (with fewer: `freepages < neededpages`).
     """
     if seconds < 1 or threads < 1:
         raise ValueError(
@@ -80,7 +78,7 @@ def argv(binary: str, *, megabytes: int, seconds: int, threads: int) -> tuple[st
 
 @dataclass(slots=True)
 class _Text:
-    """What the lines said, before it is judged."""
+    """Content of the lines, before it is judged."""
 
     matches: dict[str, re.Match[str]] = field(default_factory=dict)
     command: list[str] = field(default_factory=list)
@@ -108,7 +106,7 @@ def _collect(text: str) -> _Text:
             if plain_text.number(TOOL, line, match["count"]) > 0:
                 found.incidents.append(line)
         elif match := _COMMAND.match(line):
-            # Those of every such line: a second one must not take back what the first confessed.
+            # The options of every such line: a second line must not hide the options of the first.
             found.command += match["words"].split()
         elif line.startswith("Status: "):
             status = _STATUS.match(line)
@@ -127,9 +125,9 @@ def _collect(text: str) -> _Text:
 
 
 def _figure(text: _Text, line: str) -> None:
-    """Keep a line with figures that are needed.
+    """Store a line with required figures.
 
-    A line that begins as one and cannot be read is no reason to go on without it.
+    Raises UnreadableOutput if such a line has an unknown form or comes twice.
     """
     for start, pattern in _NEEDED.items():
         if line.startswith(start):
@@ -144,7 +142,7 @@ def _figure(text: _Text, line: str) -> None:
 
 
 def _figures(text: _Text) -> dict[str, float]:
-    """Every number of the needed lines, as `<line>.<group>`."""
+    """Every number of the required lines, as `<line>.<group>`."""
     return {
         f"{start.removeprefix('Stats: ')}.{name}": plain_text.number(TOOL, match.string, digits)
         for start, match in text.matches.items()
@@ -153,7 +151,7 @@ def _figures(text: _Text) -> dict[str, float]:
 
 
 def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
-    """Why a run in which nothing was found wrong still proves nothing, or None."""
+    """Why a run without wrong data still proves nothing, or None."""
     spoilt = sorted(_SPOILT & set(text.command))
     if text.procedural:
         return f"stressapptest could not do its work: '{plain_text.quote(text.procedural[0])}'"
@@ -188,10 +186,10 @@ def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read stressapptest's text. Any sign of wrong data is a *fail*, whatever the status line says.
+    """Parse stressapptest's text.
 
-    *pass* needs the status, zero incidents, zero errors, data copied, and the time that was asked.
-    Raises UnreadableOutput.
+    Any sign of wrong data is a *fail*, whatever the status line says. *pass* needs the status, zero
+    incidents, zero errors, copied data, and the requested time. Raises UnreadableOutput.
     """
     found = _collect(text)
     figures = _figures(found)

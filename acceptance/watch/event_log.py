@@ -1,7 +1,4 @@
-"""EventLog: the events of one watcher on their way into its segment of the journal.
-
-A storm is cut short.
-"""
+"""EventLog: writes the events of one watcher to its journal segment, and limits event storms."""
 
 from __future__ import annotations
 
@@ -11,16 +8,16 @@ from pathlib import Path
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import segment
 
-# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many
+# A storm (corrected PCIe errors come by the thousand a second) says nothing new after this many
 # events of one kind, code and component.
 STORM = 100
-# Nor do so many of one gravity: pages that fail one after the other have each a code of their own.
-# Each gravity is counted by itself, so that none hides a graver one.
+# The same limit for different events of one severity: each failing page may have its own code. Each
+# severity is counted by itself, so that many mild events never hide a severe one.
 MAX_KINDS = 2000
 
 
 class EventLog:
-    """A segment of events and notes. Raises JournalError when it cannot be begun or written."""
+    """A segment of events and notes. Raises JournalError when it cannot be created or written."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self._writer = segment.Writer(path, root)
@@ -28,7 +25,7 @@ class EventLog:
         self._graves: Counter[tuple[str, bool]] = Counter()
 
     def event(self, event: Event) -> None:
-        """Journal an event, the first of many like it at least."""
+        """Journal an event, unless enough similar ones are there already."""
         name = (event.kind, event.code, event.component)
         gravity = (event.severity, event.hardware)
         if name not in self._seen and self._graves[gravity] >= MAX_KINDS:
@@ -56,7 +53,7 @@ class EventLog:
         self._writer.write(Note(text, trouble))
 
     def put(self, body: Body) -> None:
-        """Journal a record of another kind, whoever counts those."""
+        """Journal a record of another kind, without a limit."""
         self._writer.write(body)
 
     def close(self) -> None:

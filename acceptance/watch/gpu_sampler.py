@@ -1,14 +1,13 @@
-"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its
-own.
+"""The watch over the GPUs: a program that reads NVML five times a second, and its Xid events.
 
     python -m acceptance.watch.gpu_sampler CONTEXT.json
 
-It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples
-go to `telemetry-gpu.jsonl`, begun when every GPU has been found, events and processes of others to
-`journal-gpu.jsonl`. After a look at which a GPU answered, the file of samples is touched, written
-to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything
-flushed, and exits with 0; with 1, and one sentence on standard error, when it cannot watch every
-GPU that it was given.
+It is a child of the supervisor, because the library of a faulty driver may hang or crash. Samples
+go to `telemetry-gpu.jsonl`, which is created once every GPU has been found; events and foreign
+processes go to `journal-gpu.jsonl`. The file of samples is touched after every round in which a GPU
+answered, even without a new sample, so that the parent sees that its child does not hang. The
+program ends on SIGTERM, with everything flushed, and exits with 0. It exits with 1, and one
+sentence on standard error, when it cannot watch every GPU in its context.
 """
 
 from __future__ import annotations
@@ -42,11 +41,9 @@ from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attac
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
-# Counters change seldom, and reading them costs more; the disk is told to keep what was written as
-# often.
+# Counters change seldom and cost more to read. Samples are flushed to disk at the same interval.
 SLOW_S = 1.0
-# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML
-# has for it.
+# A GPU that refuses every reading for this long no longer answers, whatever error NVML reports.
 SILENT_S = 3.0
 LOST_KIND = "gpu-lost"
 _LOST_MEANING = "The GPU no longer answers its driver."
@@ -61,10 +58,10 @@ _RESET_ACTION = (
 
 
 class SamplerContext(msgspec.Struct, frozen=True):
-    """What the program is told, as a JSON file. `root` is where the kernel's clocks are read.
+    """Input of the program, as a JSON file. `root` is where the kernel's clocks are read.
 
-    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML
-    alone tells of Xid errors.
+    `kernel_log` says whether the kernel log is followed during the run; if not, NVML is the only
+    source of Xid errors.
     """
 
     run_dir: str
@@ -76,7 +73,7 @@ class SamplerContext(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Gpu:
-    """A GPU under watch. `answered_s` is when it last gave a reading, in seconds since boot."""
+    """A GPU under watch. `answered_s` is the time of its last reading, in seconds since boot."""
 
     known: WatchTarget
     handle: Any
@@ -86,11 +83,11 @@ class _Gpu:
 
 
 class GpuWatch:
-    """The watch itself: `sample` is one look at every GPU.
+    """The watch itself; `look` reads every GPU once.
 
     Raises JournalError when its segments cannot be written.
 
-    `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
+    `kernel_log` is as in SamplerContext. `users` looks for foreign processes once a second.
     """
 
     def __init__(
@@ -103,6 +100,7 @@ class GpuWatch:
         kernel_log: bool,
         users: GpuUsers,
     ) -> None:
+        # imported late, because the supervisor imports this module too
         from concurrent.futures import (
             ThreadPoolExecutor,  # not sooner: the supervisor imports this, too
         )
@@ -139,14 +137,15 @@ class GpuWatch:
         return keep
 
     def sample(self) -> bool:
-        """Journal what NVML told since the last look, and read every GPU once; returns whether
-        one answered, or none is left that could.
+        """Journal NVML's new events, and read every GPU once.
+
+        Returns whether a GPU answered; true if no GPU is left.
         """
         slow = clock.boot_s() - self._slow_s >= SLOW_S
         self._poll_xids()
         answered = not self._gpus
-        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in
-        # turn would take most of a period.
+        # In parallel: under load a GPU takes some milliseconds to answer, and eight GPUs one after
+        # the other would take most of a period.
         gpus = list(self._gpus)
         for gpu, answer in zip(
             gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True
@@ -164,14 +163,14 @@ class GpuWatch:
         return answered
 
     def _read(self, gpu: _Gpu, counters: bool) -> Any:
-        """Its readings, or the binding's refusal."""
+        """Readings of the GPU, or the binding's error."""
         try:
             return gpu.sampler.read(counters=counters)
         except self._nvml.NVMLError as refusal:
             return refusal
 
     def end(self) -> None:
-        """Write what is held back."""
+        """Write the pending samples."""
         self._pool.shutdown()
         self._poll_xids()
         for gpu in self._gpus:
@@ -229,7 +228,7 @@ class GpuWatch:
 
 
 def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
-    """Watch until it is over.
+    """Watch until `over` is set.
 
     Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all.
     """
@@ -247,16 +246,15 @@ def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
         while not over.is_set():
             if watch.sample():
                 os.utime(path)
-            moment = max(
-                moment + context.period_s, time.monotonic()
-            )  # what a slow look missed is not made up for
+            # samples missed during a slow round are not made up for
+            moment = max(moment + context.period_s, time.monotonic())
             over.wait(moment - time.monotonic())
         watch.end()
 
 
 @contextlib.contextmanager
 def _ended_by_signal() -> Iterator[threading.Event]:
-    """An event that is set when somebody asks the program to end."""
+    """An event that is set when a signal asks the program to end."""
     over = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -274,7 +272,7 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 
 
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
-    """The program; see the module for its exit status. `nvml` is the binding, for tests."""
+    """Run the program; the module describes its exit status. `nvml` is the binding, for tests."""
     context = msgspec.json.decode(
         regular_file.read(Path(arguments[0]), regular_file.SEGMENT_BYTES), type=SamplerContext
     )

@@ -1,6 +1,4 @@
-"""The supervisor's hold on its watch over the GPUs: starting the child, seeing
-that it lives, ending it.
-"""
+"""The supervisor's side of the watch over the GPUs: starts, monitors and ends the child process."""
 
 from __future__ import annotations
 
@@ -25,10 +23,10 @@ from acceptance.watch.targets import WatchTarget
 
 CONTEXT = "gpu-watch.json"
 WHAT = "the watch over the GPUs"
-# Without persistence mode the driver brings every GPU up first, one after the other.
+# Without persistence mode the driver first initialises every GPU, one after the other.
 START_S = 60.0
 SILENT_S = 5.0
-_FOREVER_S = 10 * 365 * 86400.0  # it ends when it is told to
+_FOREVER_S = 10 * 365 * 86400.0  # the child ends on a signal
 
 
 def _now() -> float:
@@ -41,8 +39,7 @@ def argv(context: Path) -> tuple[str, ...]:
 
 
 def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
-    """Those of the named GPUs that NVML knew and that answered it before the run; the others are
-    found missing by checks.
+    """The named GPUs that NVML listed and that answered before the run; checks report the others.
 
     Pure.
     """
@@ -54,10 +51,10 @@ def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget
 
 
 class SamplerProcess:
-    """The child that watches these GPUs; none is started when there are none.
+    """The child process that watches these GPUs; without GPUs none is started.
 
-    It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made
-    in the main thread. `kernel_log` says whether the kernel log is followed.
+    Never raises into the run: after `stop`, `failure` describes what went wrong. Create it in the
+    main thread. `kernel_log` says whether the kernel log is followed.
     """
 
     def __init__(
@@ -79,13 +76,13 @@ class SamplerProcess:
                 argv(context),
                 deadline=Deadline.after(_FOREVER_S),
                 log=run_dir / "logs" / "gpu-watch.log",
-                cwd=Path(__file__).resolve().parents[2],  # a checkout is found too
+                cwd=Path(__file__).resolve().parents[2],  # so that a checkout can be imported too
             )
         except (CommandError, OSError) as error:
             self.failure = f"{WHAT} could not be started: {error}"
 
     def check_alive(self) -> None:
-        """See whether the child still writes. One that has ended is asked why by `stop`."""
+        """Check that the child still writes. If it has ended, `stop` finds out why."""
         running = self._running
         if running is None or running.poll():
             return
@@ -98,14 +95,14 @@ class SamplerProcess:
             self._silent = f"{WHAT} hung: no sample of any GPU for {limit_s:.0f} s"
 
     def _mark(self) -> int | None:
-        """What changes with every look of the child, None before its first."""
+        """A value that changes with every round of the child; None before its first."""
         try:
             return (self._run_dir / reader.GPU_TELEMETRY).stat().st_mtime_ns
         except OSError:
             return None
 
     def stop(self) -> None:
-        """End the child, within seconds whatever it does, and settle what there is to say of it."""
+        """End the child within seconds, even if it hangs, and set `failure`."""
         if self._running is None:
             return
         self.check_alive()
@@ -122,9 +119,7 @@ class SamplerProcess:
             self.failure = self._silent
 
     def _a_gpu_was_lost(self) -> bool:
-        """Whether the child told of a lost GPU: that explains its silence, and
-        is a finding of its own.
-        """
+        """Whether the child reported a lost GPU: a finding that explains its silence."""
         try:
             entries = segment.read_segment(self._run_dir / gpu_sampler.EVENTS).entries
         except segment.JournalError:

@@ -1,11 +1,10 @@
-"""GpuUsers: which processes that are none of this run's use the GPUs that it tests, looked at once
-a second during the whole run.
+"""GpuUsers: looks once a second for foreign processes on the GPUs under test.
 
-A process is the run's when it, or one of those that started it, carries RIGPROOF_RUN with the run's
-id in its environment: loads in a container do, too, and are seen from the host under the numbers
-that NVML gives. What NVML lists and /proc does not show is in another process namespace, and can
-only be counted: as many of those may be ours as programs of ours hold CUDA open and are not listed
-themselves.
+A process belongs to the run when it or one of its ancestors has the run's id in its environment, as
+RIGPROOF_RUN. That includes loads in a container: the host sees them under the process ids that NVML
+reports. A process that NVML lists and /proc does not show is in another process namespace. Such
+processes can only be counted: as many of them may be ours as programs of ours hold CUDA open
+without being listed themselves.
 """
 
 from __future__ import annotations
@@ -23,25 +22,24 @@ from acceptance.observe import gpu_traits, readiness
 from acceptance.observe.nvml_call import ask_or_none
 from acceptance.process import orphans, table
 
-if TYPE_CHECKING:  # what starts a run imports this, and starts no thread for it
+if TYPE_CHECKING:  # not at run time: whatever starts a run imports this and needs no thread pool
     from concurrent.futures import Executor
 
 UserKind = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
 
-# What a program must have open to compute; one that only asks NVML has not.
+# The device node that a program must open to compute; a program that only asks NVML does not.
 CUDA_NODE = "/dev/nvidia-uvm"
-# A second look at what one look alone does not prove: a process that has just begun or is about to
-# end.
+# Time until a doubtful process is judged again: it may have just begun or be about to end.
 AGAIN_S = 2.5
 # A driver takes some seconds to free the memory of a program that has ended, and lists it until
 # then.
 LINGER_S = 20.0
-# Memory that no listed process holds. What the driver takes for itself changes by some MiB with
-# each context; a context of CUDA with its data on a card of today takes more than a GiB, so that
-# growth by one GiB, for ten seconds on end, is somebody's.
+# Growth of the memory that no listed process holds. The driver's own share changes by some MiB with
+# each context. A CUDA context with its data takes more than a GiB on a current GPU, so growth by
+# one GiB for ten seconds without a break belongs to a process.
 GROWN_BYTES = GIB
 HELD_S = 10.0
-# So many records tell what there is to tell: who starts a process each second fills no disk.
+# Limit of records, so that someone who starts a process each second does not fill the disk.
 MAX_RECORDS = 200
 _ANCESTORS = 64
 
@@ -50,7 +48,7 @@ _ANCESTORS = 64
 class _Seen:
     """A user of a GPU since it was first seen.
 
-    `early` says that no program of ours held CUDA open then.
+    `early`: at that time no program of ours held CUDA open.
     """
 
     since_s: float
@@ -61,9 +59,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Gpu:
-    """What is known of one GPU: users by pid (None: one that has no number of its own), and its
-    memory in bytes.
-    """
+    """Users of one GPU by pid, and its memory in bytes. Pid None: a user without a known pid."""
 
     seen: dict[int | None, _Seen] = field(default_factory=dict)
     listed_s: float | None = None
@@ -75,8 +71,9 @@ class _Gpu:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """The programs of this run that can be seen: whether there are any, and those that hold CUDA
-    open and that NVML does not list.
+    """Visible programs of this run.
+
+    `visible`: there are any. `unlisted`: how many hold CUDA open and are not listed by NVML.
     """
 
     visible: bool
@@ -84,10 +81,9 @@ class _Own:
 
 
 class GpuUsers:
-    """Looks at who uses the GPUs and writes down whoever is not of this run, when it comes and when
-    it goes.
+    """Finds foreign processes on the GPUs and records when each comes and goes.
 
-    `root` is where /proc is read. `write` takes the records; what it raises comes out of `poll`.
+    `root` is where /proc is read. `write` takes the records; its errors propagate out of `look`.
     """
 
     def __init__(self, nvml: Any, run_id: str, root: Path, write: Callable[[Body], None]) -> None:
@@ -101,9 +97,9 @@ class GpuUsers:
         self._own: _Own | None = None
 
     def poll(self, handles: Mapping[str, Any], pool: Executor) -> None:
-        """Look once at these GPUs, by name, side by side.
+        """Check the users of these GPUs once, all GPUs in parallel. The keys are GPU names.
 
-        A GPU that does not answer is passed over: others tell of it.
+        A GPU that does not answer is skipped here: others report it.
         """
         now, self._own = clock.boot_s(), None
         answers = dict(zip(handles, pool.map(self._read_users, handles.values()), strict=True))
@@ -121,16 +117,14 @@ class GpuUsers:
                 self._report_ended(gpu.seen.pop(pid), now)
 
     def _read_users(self, handle: Any) -> tuple[Users | None, int | None]:
-        """Who uses a GPU, and how many bytes of its memory are in use; None for
-        what it does not tell.
-        """
+        """Users of a GPU and its used memory in bytes; each is None if NVML does not report it."""
         try:
             memory = ask_or_none(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
             used = getattr(memory, "used", None)
             return gpu_traits.users(self._nvml, handle, self._proc), None if used is None else int(
                 used
             )
-        except self._nvml.NVMLError:  # it is lost
+        except self._nvml.NVMLError:  # the GPU is lost
             return None, None
 
     # --- processes that are listed ---
@@ -138,7 +132,7 @@ class GpuUsers:
     def _classify(
         self, name: str, gpu: _Gpu, computing: tuple[GpuProcess, ...], now: float, listed: set[int]
     ) -> Iterator[int | None]:
-        """Judge each process that computes; gives those that are to be followed."""
+        """Judge each compute process; yields the process ids to follow."""
         elsewhere: list[GpuProcess] = []
         for one in computing:
             kin = self._kin(one.pid)
@@ -166,9 +160,9 @@ class GpuUsers:
     def _count(
         self, name: str, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]
     ) -> None:
-        """Whether more processes of another namespace use a GPU than programs of ours can be.
+        """Judge whether more processes of another namespace use a GPU than ours can account for.
 
-        Where nothing of the run is to be seen from here, nobody can tell.
+        This cannot be known if no process of the run is visible from here.
         """
         own = self._programs(listed) if elsewhere else _Own(visible=False, unlisted=0)
         if not own.visible or len(elsewhere) <= own.unlisted:
@@ -193,9 +187,9 @@ class GpuUsers:
             )
 
     def _kin(self, pid: int) -> UserKind:
-        """Whose a process is.
+        """To whom a process belongs.
 
-        "ending": it has no memory any more, so its environment is gone, too.
+        "ending": it has no memory any more, so its environment is gone too.
         """
         entry = table.entry(pid, self._root)
         if entry is None:
@@ -217,9 +211,7 @@ class GpuUsers:
         return "foreign" if readable else "unreadable"
 
     def _programs(self, listed: set[int]) -> _Own:
-        """The run's own programs, looked for once a look at most, and only where something has
-        to be told from them.
-        """
+        """The run's own programs, read at most once a round and only when they are needed."""
         if self._own is None:
             family = orphans.find(self._run_id, self._root)
             self._own = _Own(
@@ -228,15 +220,13 @@ class GpuUsers:
         return self._own
 
     def _holds_cuda(self, pid: int) -> bool:
-        """Whether a process of ours has CUDA's device node open; one that may
-        not be asked may have.
-        """
+        """Whether a process of ours holds CUDA's device node open; true if that is unreadable."""
         try:
             return any(
                 str(link.readlink()) == CUDA_NODE
                 for link in (self._proc / str(pid) / "fd").iterdir()
             )
-        except FileNotFoundError:  # it ended, or closed that file meanwhile
+        except FileNotFoundError:  # the process ended or closed the file meanwhile
             return False
         except OSError:
             return True
@@ -252,20 +242,18 @@ class GpuUsers:
         now: float,
         listed: set[int],
     ) -> Iterator[None]:
-        """Judge the memory in use that no process is listed for, against what it was at the start;
-        gives None while it is somebody's.
+        """Compare the memory that no listed process holds with its size at the start.
 
-        It says nothing while a program of ours that is not listed may hold it, or where a process
-        is listed without its memory.
+        Yields None while a foreign process holds it. Draws no conclusion while an unlisted program
+        of ours may hold it, or while a process is listed without its memory.
         """
         held = {one.pid: one.memory_bytes for one in users.listed()}
         known = [bytes_ for bytes_ in held.values() if bytes_ is not None]
         if used_bytes is None or len(known) < len(held):
             gpu.grown_s = None
         else:
-            free = max(
-                0, used_bytes - sum(known)
-            )  # memory that two programs share is listed for both
+            # memory that two programs share is listed for both, so the sum may be too large
+            free = max(0, used_bytes - sum(known))
             gpu.start_bytes = free if gpu.start_bytes is None else gpu.start_bytes
             grown = free - gpu.start_bytes
             if grown < GROWN_BYTES:
@@ -282,7 +270,7 @@ class GpuUsers:
         if None in gpu.seen:
             yield None
 
-    # --- what is written down ---
+    # --- records ---
 
     def _foreign(
         self, gpu: str, seen: _Seen, pid: int | None, command: str | None, memory_bytes: int | None
@@ -312,8 +300,9 @@ class GpuUsers:
         self._written += 1
 
     def _report_unknown(self, name: str, gpu: _Gpu, now: float) -> None:
-        """A GPU whose driver told its processes before and does so no more; one that never did
-        is remarked before the run.
+        """Note a GPU whose driver no longer lists its processes.
+
+        A GPU whose driver never listed any is reported before the run.
         """
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True

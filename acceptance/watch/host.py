@@ -1,5 +1,6 @@
-"""The supervisor's watch over sensors, kernel log and (by a child) GPUs, for as long as a run
-lasts, whatever happens to its sessions.
+"""The supervisor's watch over sensors, kernel log and (in a child process) GPUs.
+
+It lasts as long as the run, whatever happens to the sessions.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from acceptance.watch.targets import WatchTarget
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
-# How long a report of several messages may stay open. An error storm never pauses, and a crash must
-# not take what was held back.
+# The longest time for which a report of several messages may stay open. An error storm never
+# pauses, and a crash must not lose the pending messages.
 HOLD_S = 3.0
 
 
 def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event:
     """A kernel event as a record of the journal.
 
-    `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock
-    that stands still while the machine sleeps (`offset_s` behind ours), and that a paused VM may
-    leave behind altogether: a stamp that does not fit the moment of reading is replaced by it.
+    `read_s` is the time of reading, in seconds since boot. The clock of kernel messages stops while
+    the machine sleeps (`offset_s` behind ours), and in a paused VM it may fall behind altogether.
+    A time stamp that does not fit the time of reading is replaced by it.
     """
     stamp = event.time + offset_s if isinstance(event.time, float) else read_s
-    fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # some looks ago, at most
+    fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # at most a few rounds ago
     return Event(
         kind=event.kind,
         severity=event.severity,
@@ -48,14 +49,13 @@ def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event
 
 
 class HostWatch:
-    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`; and a
-    child that watches these GPUs.
+    """A thread with the segments `telemetry.jsonl` and `journal-watch.jsonl`, and a GPU sampler.
 
-    It never raises into the run. What went wrong with it is in `failure` after `stop`.
-    `kernel_log_after` is the sequence number of the last kernel message before it began; None where
-    the log cannot be read. It is made in the main thread, because it starts the child.
+    Never raises into the run: after `stop`, `failure` describes what went wrong.
+    `kernel_log_after` is the sequence number of the last kernel message before the watch; None if
+    the log cannot be read. Create it in the main thread, because it starts the child process.
 
-    Raises JournalError when its segments cannot be begun.
+    Raises JournalError when its segments cannot be created.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class HostWatch:
         self._log: kmsg.Kmsg | None = None
         self._held: list[
             tuple[kmsg.KmsgRecord, float]
-        ] = []  # with the moment at which it was read, in seconds since boot
+        ] = []  # each with the time of its reading, in seconds since boot
         try:
             with contextlib.ExitStack() as stack:
                 log = stack.enter_context(kmsg.Kmsg(root, since="boot"))
-                # What was lost before the run is no loss of the run.
+                # Messages lost before the run are no loss of the run.
                 self.kernel_log_after, log.lost = self._newest(log), False
                 self._log = log
                 stack.pop_all()
@@ -88,12 +88,12 @@ class HostWatch:
 
     @property
     def failure(self) -> str | None:
-        """What went wrong with the watch, in one sentence or two; None when nothing did."""
+        """What went wrong with the watch, in one sentence or two; None if nothing did."""
         return "; ".join(part for part in (self._trouble, self._gpus.failure) if part) or None
 
     @staticmethod
     def _newest(log: kmsg.Kmsg) -> int:
-        """Read all there is; the number of the last message, -1 when there is none."""
+        """Read all messages; returns the sequence number of the last one, -1 if there is none."""
         last = -1
         while records := log.read_new():
             last = records[-1].sequence
@@ -110,7 +110,7 @@ class HostWatch:
         self._samples.sync()
 
     def _run(self) -> None:
-        # Until it has come to its end: a thread that dies says so to nobody else.
+        # The value until the thread ends properly: a thread that dies cannot report it.
         self._trouble = (
             "the watch over sensors and kernel log died of an error of its own: please report it"
         )
@@ -130,12 +130,12 @@ class HostWatch:
             return
         fresh, now = self._log.read_new(), clock.boot_s()
         self._held += [(record, now) for record in fresh]
-        # A report that spreads over several messages is read whole: while messages come, what came
-        # before waits for the next look.
+        # A report of several messages is read as a whole: while messages arrive, earlier ones wait
+        # for the next round.
         if self._held and (last or not fresh or now - self._held[0][1] >= HOLD_S):
             read_at = {record.seconds_since_boot: moment for record, moment in self._held}
-            # Both clocks at one moment: reading a long report takes a while, and would move its
-            # events to before their check began.
+            # Both clocks at the same moment: reading a long report takes a while, and an older
+            # offset would date its events before the start of their check.
             offset_s = clock.boot_s() - time.monotonic()
             for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
                 moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
@@ -150,9 +150,7 @@ class HostWatch:
             )
 
     def stop(self) -> None:
-        """Take a last look, end the child and close the segments; within half a
-        minute whatever hangs.
-        """
+        """Read once more, end the child and close the segments; takes at most half a minute."""
         self._over.set()
         self._thread.join(10.0)
         self._gpus.stop()

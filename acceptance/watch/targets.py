@@ -1,4 +1,4 @@
-"""A GPU that is to be watched, and how it is found before the watch begins."""
+"""GPUs to be watched, and how the watch finds them through NVML before it begins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WatchError(Exception):
 
 
 class WatchTarget(msgspec.Struct, frozen=True):
-    """A GPU to be watched: its name in the journal, and what it must be."""
+    """A GPU to be watched: its name in the journal, its expected UUID and its PCI address."""
 
     name: str
     uuid: str | None
@@ -27,9 +27,7 @@ class WatchTarget(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AttachedGpu:
-    """A GPU as it was found before the watch: with its sampler, or with the binding's word that
-    it is lost already.
-    """
+    """A GPU at the start of the watch: with its sampler, or with NVML's error if it is lost."""
 
     known: WatchTarget
     handle: Any
@@ -38,9 +36,10 @@ class AttachedGpu:
 
 
 def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
-    """Find every GPU.
+    """Find every GPU through NVML.
 
-    Raises WatchError when one is not what it must be, or two of them cannot be told apart.
+    Raises WatchError when the UUID at an address is not the expected one, when a GPU does not
+    answer for another reason than its loss, or when two GPUs have the same name, address or UUID.
     """
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)

@@ -1,5 +1,6 @@
-"""The telemetry of the GPUs as it is written, read once and then on from where reading ended: a
-segment of days is long.
+"""Reads the GPU telemetry of a run in progress.
+
+Each read continues where the last one ended: a segment of days is long.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect.sensor_range import Range
 from acceptance.journal import reader, segment
 
-# How far from a moment a sample may be that still tells of it, in seconds: ten times the period; or
-# the span that one stands for.
+# The largest distance, in seconds, between a moment and a sample that still represents it: ten
+# periods, or the length of the span for a sample that represents one.
 NEAR_S = 2.0
 NEAR_SPAN_S = 10.0
 
@@ -22,7 +23,7 @@ NEAR_SPAN_S = 10.0
 class GpuTelemetry:
     """Follows one segment of samples.
 
-    `ranges` are those of each GPU's sensors, by its name (`sensor_range.card_ranges`).
+    `ranges` are those of each GPU's sensors, by GPU name (`sensor_range.of_card`).
     """
 
     def __init__(self, path: Path, ranges: Mapping[str, Mapping[str, Range]] | None = None) -> None:
@@ -33,7 +34,7 @@ class GpuTelemetry:
     def histories(self) -> dict[str, GpuHistory]:
         """The history of every GPU until now, by its name; empty while there is no segment.
 
-        Raises JournalError where it cannot be read, or is damaged before its end.
+        Raises JournalError when the segment cannot be read or is damaged before its end.
         """
         self._read()
         if self._damage is not None:
@@ -41,10 +42,10 @@ class GpuTelemetry:
         return self._collector.histories()
 
     def heat(self, gpu: str, boot_s: float) -> GpuHeat | None:
-        """What was sampled of a GPU next to a moment, in seconds since boot; None where nothing
-        that can be read is near enough.
+        """Temperature and clock of a GPU near a moment, in seconds since boot.
 
-        Never raises: what a load found wrong must not be lost for want of its temperature.
+        None if no readable sample is near enough. Never raises: a load's finding must not be lost
+        for want of its temperature.
         """
         points = self._collector.points.get(gpu, [])
         if not points or points[-1].boot_s < boot_s:
@@ -65,12 +66,12 @@ class GpuTelemetry:
         try:
             for entry in self._tail.each() if self._damage is None else ():
                 self._collector.add(entry)
-        except segment.JournalError as damage:  # what comes after it would stand for what was lost
+        except segment.JournalError as damage:  # later records would hide the lost ones
             self._damage = damage
 
 
 def _away_s(point: HistoryPoint, boot_s: float) -> float:
-    """How far a moment is from the time that a point tells of."""
+    """Distance in seconds between a moment and the time that a point covers."""
     return max(point.began_s - boot_s, boot_s - point.boot_s, 0.0)
 
 

@@ -29,9 +29,8 @@ PROGRAMS = {
     "bandwidthTest": "bandwidth.py",
     "p2pBandwidthLatencyTest": "peers.py",
 }
-GPU_CHECKS = (
-    "gpu,link,burn,watch,kernel_log.during_run"  # what was logged before is this machine's own
-)
+# What was logged before is this machine's own.
+GPU_CHECKS = "gpu,link,burn,watch,kernel_log.during_run"
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 # $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and

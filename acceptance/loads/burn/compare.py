@@ -1,12 +1,10 @@
-"""Comparing results with the one that they must all be, bit for bit: by our own kernel on a GPU, by
-torch anywhere.
+"""Bitwise comparison of results with the expected one: our own kernel on a GPU, torch anywhere.
 
-Needs torch.
-
-Both count alike: wrong elements of each result, and of these the NaN and the infinite ones. The
-kernel (`kernels/compare.cu`) reads each result once, and the expected one once for eight results:
-that is nine eighths of the least that any comparison must read, where a plain one, of two buffers,
-reads twice that least. torch's is the reference for it, and takes its place where there is no GPU.
+Needs torch. Both count the wrong elements of each result, and how many of these are NaN and
+infinite. The kernel (`kernels/compare.cu`) reads each result once, and the expected one once for
+eight results: nine eighths of the least that any comparison must read, where a plain comparison of
+two buffers reads twice that least. torch's comparison is the reference for the kernel, and is used
+where there is no GPU.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor, words
 from acceptance.loads.mismatch import SEEN, WrongElement
 
-RESULTS = 8  # compared in one go, as the kernel has it
+RESULTS = 8  # compared in one launch, as the kernel has it
 _THREADS = 256
 _BLOCKS_EACH = 8
 _PIECE = 1 << 22
-# Of the result's format, as the kernel counts them.
+# By format of the result, as the kernel numbers them.
 KINDS = {
     "f64": 4,
     "f32": 3,
@@ -40,21 +38,24 @@ KINDS = {
 
 
 class Comparator(Protocol):
-    """Compares without waiting: `start` gives the device the work, `counts` waits for it."""
+    """Compares asynchronously: `start` queues the work, `counts` waits for it."""
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Begin to compare up to eight results of one shape with the expected
-        one; the ticket is for `counts`.
+        """Begin to compare up to eight results of one shape with the expected one.
+
+        Returns a ticket for `counts`.
         """
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """What was found of each of the results."""
+        """The counts of each result."""
 
 
 @functools.cache
 def steps(size: int, width: int, blocks: int, threads: int, *, aligned: bool) -> int:
-    """How many steps the first thread of each 32 takes over results of so many bytes: vectors,
-    then elements that are left.
+    """Expected step count of a kernel launch: steps taken by the first thread of each warp of 32.
+
+    `size` is the bytes of a result and `width` those of an element. A thread steps over vectors of
+    16 bytes where the results are aligned, then over the remaining elements.
     """
     vectors = size // 16 if aligned else 0
     left, every = (size - 16 * vectors) // width, blocks * threads
@@ -69,19 +70,19 @@ def steps(size: int, width: int, blocks: int, threads: int, *, aligned: bool) ->
 
 
 class Results(ctypes.Structure):
-    """Where the results lie, as the kernel takes them."""
+    """Addresses of the results, as the kernel takes them."""
 
     _fields_ = (("at", ctypes.c_void_p * RESULTS),)
 
 
 class KernelComparator:
-    """Our own kernel."""
+    """Comparison by our own kernel."""
 
     def __init__(self) -> None:
         self._kernels = Kernels("compare")
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """As the protocol says."""
+        """Implements `Comparator`."""
         import torch
 
         tally = torch.zeros(3 * RESULTS + 1, dtype=torch.int64, device=expected.device)
@@ -100,9 +101,8 @@ class KernelComparator:
         )
         blocks = _BLOCKS_EACH * self._kernels.multiprocessors
         self._kernels.launch("compare", blocks, _THREADS, arguments)
-        counts = torch.full(
-            (3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True
-        )  # no count is below 0
+        # -1 is never a valid count
+        counts = torch.full((3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True)
         counts.copy_(tally, non_blocking=True)
         done = torch.cuda.Event()
         done.record()
@@ -111,7 +111,7 @@ class KernelComparator:
         return counts, done, len(results), due, tally
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """As the protocol says."""
+        """Implements `Comparator`."""
         counters, done, count, due, _ = ticket
         wait(done.query)
         found = counters.tolist()
@@ -124,10 +124,10 @@ class KernelComparator:
 
 
 class TorchComparator:
-    """The reference: plain operations of torch, on any device."""
+    """The reference: plain torch operations, on any device."""
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """As the protocol says."""
+        """Implements `Comparator`."""
         found = []
         for one in results:
             differs = words(one) != words(expected)
@@ -136,14 +136,15 @@ class TorchComparator:
         return found
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """As the protocol says."""
+        """Implements `Comparator`."""
         found: list[Counts] = ticket
         return found
 
 
 def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[WrongElement], int]:
-    """The first 4096 elements that differ, by number, and the number of the last; the result
-    must differ somewhere.
+    """The first 4096 elements that differ, by index, and the index of the last one.
+
+    The last index is -1 where the result does not differ.
     """
     want, have = words(expected).view(-1), words(got).view(-1)
     mask = (1 << 8 * expected.element_size()) - 1

@@ -1,4 +1,4 @@
-"""Copies over the GPU's links beside the products, every byte compared where it arrives.
+"""Copies over the GPU's links beside the products, every byte compared at the destination.
 
 Needs torch.
 """
@@ -25,18 +25,18 @@ from acceptance.loads.protocol import Output
 
 PIECE = 64 << 20
 LISTED = 8
-FIRST = 4  # wrong words of a copy that are told one by one
+FIRST = 4  # wrong words of a copy that are listed
 COMPONENT = "gpu0"
-HOST_TURNS = 1024  # after so many the words between host and GPU come again
-HOST_STEP = 512  # words that they move on by: a page
-# From one turn of a path to the next, where a GPU compares: its own kernels do so much beside the
-# products, and those of other processes on a peer take it from the peer's products altogether. With
-# several peers each is copied to half as often.
+HOST_TURNS = 1024  # turns after which the words between host and GPU repeat
+HOST_STEP = 512  # offset between two turns, in words: a page
+# Pause between two turns of a path on which a GPU compares. Kernels of the same process run beside
+# the products at this rate. Kernels of other processes on a peer take their time entirely from the
+# peer's products, so with several peers each is copied to half as often.
 PAUSE_S = 0.1
 
 
 class HostWords:
-    """Words in pinned host memory; the piece of each turn begins a page further on."""
+    """Words in pinned host memory; each turn's piece begins a page further on."""
 
     def __init__(self, first: int) -> None:
         import torch
@@ -47,7 +47,7 @@ class HostWords:
         copy_pattern.write(_array(self._words), first)
 
     def number(self, turn: int) -> int:
-        """Where in the sequence the words of a turn begin."""
+        """The sequence number of a turn's first word."""
         return self._first + HOST_STEP * (turn % HOST_TURNS)
 
     def piece(self, turn: int) -> Tensor:
@@ -57,9 +57,7 @@ class HostWords:
 
 
 class CopyPath:
-    """One path, begun again once its piece was compared, at least `pause_s`
-    after its last begin.
-    """
+    """One copy path, which begins again once its piece is compared, at most every `pause_s` s."""
 
     def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
         self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
@@ -69,20 +67,20 @@ class CopyPath:
 
     @property
     def busy(self) -> bool:
-        """Whether something is on its way or being compared."""
+        """Whether a piece is being copied or compared."""
         return self._done is not None
 
     def begin(self, now_s: float) -> None:
-        """Give the GPUs one piece to carry, unless it is too early."""
+        """Queue the copy of one piece, unless `pause_s` has not yet passed."""
         if now_s >= self._next_s:
             self._next_s = now_s + self.pause_s
             self.turn += 1
             self._done = self._queue()
 
     def poll(self) -> bool:
-        """Whether a piece was compared since, and is wrong; never waits.
+        """Whether the comparison of a piece has just ended with a difference; never waits.
 
-        Raises CardError where the GPU did not compare all of it.
+        Raises CardError where the GPU did not compare the whole piece.
         """
         if self._done is None or not self._done.query():
             return False
@@ -92,11 +90,11 @@ class CopyPath:
         return wrong
 
     def describe(self) -> dict[str, Any]:
-        """How the piece that was looked at last differs."""
+        """How the last compared piece differs."""
         raise NotImplementedError
 
     def _queue(self) -> Any:
-        """Queue all work of a turn; an event that comes after it."""
+        """Queue all work of a turn; returns an event recorded after it."""
         raise NotImplementedError
 
     def _differs(self) -> bool:
@@ -105,17 +103,16 @@ class CopyPath:
 
 
 class HostBoundPath(CopyPath):
-    """From GPU 0, which writes the words anew each time, to pinned memory.
+    """From GPU 0, which writes the words anew each turn, to pinned memory.
 
-    The processor compares it with words that it made.
+    The host compares the piece with words that it made itself.
     """
 
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
         import torch
 
-        super().__init__(
-            "copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2
-        )  # half way from those that go to the GPU
+        # half the cycle away from the words that go to the GPU
+        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)
         self._host, self._pattern = host, pattern
         self._stream = torch.cuda.Stream(device=0)
         self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
@@ -134,13 +131,13 @@ class HostBoundPath(CopyPath):
         return not bits.same_bits(_array(self._host.piece(self.turn)), _array(self._arrived))
 
     def describe(self) -> dict[str, Any]:
-        """As it lies in the host's memory, where the turn before left its own words."""
+        """The differences in host memory, where the previous turn left its own words."""
         before = _array(self._host.piece(self.turn - 1))
         return differences(_array(self._host.piece(self.turn)), _array(self._arrived), before)
 
 
 class GpuBoundPath(CopyPath):
-    """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
+    """A path to a GPU, which overwrites its buffer before each copy and compares it afterwards."""
 
     def __init__(
         self, check: str, component: str, pause_s: float, pattern: Pattern, index: int
@@ -155,17 +152,17 @@ class GpuBoundPath(CopyPath):
         self._found = torch.empty(PLACES, dtype=torch.int64, pin_memory=True)
 
     def _first(self) -> int:
-        """Where in the sequence the words of this turn begin."""
+        """The sequence number of this turn's first word."""
         raise NotImplementedError
 
     def _carry(self) -> None:
-        """Queue the copy, between what the GPU's stream was given and what it will be given."""
+        """Queue the copy, between the spoiling and the comparison in the GPU's stream."""
         raise NotImplementedError
 
     def _queue(self) -> Any:
         import torch
 
-        self._found.fill_(-1)  # no count is below 0
+        self._found.fill_(-1)  # -1 is never a valid count
         with torch.cuda.stream(self._stream):
             self._pattern.spoil(self._arrived, self._tally)
             self._carry()
@@ -184,8 +181,9 @@ class GpuBoundPath(CopyPath):
         return bool(wrong)
 
     def describe(self) -> dict[str, Any]:
-        """As its GPU counted it, and as it lies there: read over that GPU's own
-        link to the host.
+        """The GPU's own counts, and the differences in its buffer.
+
+        The buffer is read back over that GPU's own link to the host.
         """
         import torch
 
@@ -216,7 +214,7 @@ class HostToGpuPath(GpuBoundPath):
 
 
 class PeerPath(GpuBoundPath):
-    """From GPU 0, which writes the words, to the GPU `peer`, which compares them by `theirs`."""
+    """From GPU 0, which writes the words, to the GPU `peer`, which compares them with `theirs`."""
 
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
         import torch
@@ -243,9 +241,9 @@ class PeerPath(GpuBoundPath):
 
 
 class Copies(BackgroundCopies):
-    """All copies of one GPU, looked after between groups of products.
+    """All copies of one GPU, served between groups of products.
 
-    `pattern` gives the words on a GPU by its index.
+    `pattern` gives the words of a GPU by its index.
     """
 
     def __init__(
@@ -262,15 +260,15 @@ class Copies(BackgroundCopies):
         self._host = [HostToGpuPath(host, own), HostBoundPath(host, own)]
         pause_s = PAUSE_S * min(len(peers), 2)
         self._peers = [PeerPath(own, pattern(peer), peer, pause_s) for peer in peers]
-        # The first turn loads the kernels and opens the ways to the peers, which would hold up
-        # products, and takes memory.
+        # The first turn loads the kernels and opens the paths to the peers. That takes memory, and
+        # would delay products later.
         for path in (*self._host, *self._peers):
             path.begin(boot_s())
         for index in (0, *peers):
             torch.cuda.synchronize(index)
 
     def step(self) -> None:
-        """Look at every path, and begin again those that are done; never waits for a copy."""
+        """Poll every path, and begin again those that are done; never waits for a copy."""
         for path in (*self._host, *self._peers):
             self._poll(path)
             if not path.busy:
@@ -289,18 +287,19 @@ class Copies(BackgroundCopies):
                 self._output.miscompare(miscompare)
 
     def _is_finished(self, path: CopyPath) -> bool:
-        """Whether nothing of a path is on its way any more, having looked at it."""
+        """Poll a path; whether nothing of it is in flight any more."""
         self._poll(path)
         return not path.busy
 
     def finish(self) -> None:
-        """Wait for what is on its way, and say what was copied and what came wrong.
+        """Wait for the copies in flight, and report what was copied and how many copies were wrong.
 
         Raises CardError where the GPU hangs.
         """
         for path in (*self._host, *self._peers):
             wait(functools.partial(self._is_finished, path))
-        # The least of the ways: a link that carried nothing one way is not covered by the other.
+        # The minimum over the directions: a link that carried nothing one way is not covered by the
+        # other direction.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
         self._output.reading(
@@ -314,8 +313,9 @@ class Copies(BackgroundCopies):
 
 
 def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
-    """How a piece differs: wrong words, those of them that are what lay there
-    `before`, the first.
+    """How a piece differs, for a report.
+
+    The number of wrong words, how many of these equal what lay there `before`, and the first few.
     """
     wrong = np.flatnonzero(expected != got)
     unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
@@ -333,13 +333,13 @@ def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
 
 
 def _array(tensor: Tensor) -> Words:
-    """The words of a tensor on the host, as they lie there."""
+    """The words of a host tensor, without a copy."""
     found: Words = tensor.numpy().view(np.uint64)
     return found
 
 
 def _recorded(stream: Any) -> Any:
-    """An event that comes after all that a stream was given until now."""
+    """An event recorded after all work queued on a stream so far."""
     import torch
 
     event = torch.cuda.Event()
@@ -347,51 +347,51 @@ def _recorded(stream: Any) -> Any:
     return event
 
 
-PLACES = 3  # of a tally, as the kernels have it
+PLACES = 3  # numbers in a tally, as the kernels have it
 _THREADS = 256
 _BLOCKS_EACH = 8
 
 
 class Pattern(Protocol):
-    """The words on one GPU; a tally is a tensor of PLACES numbers there, for one buffer."""
+    """The words on one GPU. A tally is a tensor of PLACES numbers on that GPU, for one buffer."""
 
     def write(self, tensor: Tensor, first: int) -> None:
-        """Fill a buffer with the words that begin at number `first`."""
+        """Fill a buffer with the words from sequence number `first` on."""
 
     def spoil(self, tensor: Tensor, tally: Tensor) -> None:
-        """Fill a buffer with a word that no copy carries, and begin its tally."""
+        """Fill a buffer with a word that no copy carries, and reset its tally."""
 
     def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None:
-        """Compare a buffer with the words that begin at number `first`."""
+        """Compare a buffer with the words from sequence number `first` on."""
 
     def steps(self, count: int) -> int:
-        """What a comparison of so many words has in the tally as its steps."""
+        """The step count that a comparison of `count` words leaves in the tally."""
 
 
 class KernelPattern:
-    """Our own kernels (`kernels/copy.cu`) on one of the GPUs that the process sees."""
+    """Our own kernels (`kernels/copy.cu`) on one of the visible GPUs."""
 
     def __init__(self, index: int) -> None:
         self._kernels = Kernels("copy", index)
         self._blocks = _BLOCKS_EACH * self._kernels.multiprocessors
 
     def write(self, tensor: Tensor, first: int) -> None:
-        """As the protocol says."""
+        """Implements `Pattern`."""
         self._launch("write_words", tensor, ctypes.c_ulonglong(first))
 
     def spoil(self, tensor: Tensor, tally: Tensor) -> None:
-        """As the protocol says."""
+        """Implements `Pattern`."""
         self._launch(
             "spoil", tensor, ctypes.c_ulonglong(SPOILED), ctypes.c_void_p(tally.data_ptr())
         )
 
     def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None:
-        """As the protocol says."""
+        """Implements `Pattern`."""
         words = (ctypes.c_ulonglong(first), ctypes.c_ulonglong(SPOILED))
         self._launch("verify", tensor, *words, ctypes.c_void_p(tally.data_ptr()))
 
     def steps(self, count: int) -> int:
-        """Those of the first thread of each 32."""
+        """Steps of the first thread of each warp of 32."""
         return steps(count * WORD, WORD, self._blocks, _THREADS, aligned=False)
 
     def _launch(

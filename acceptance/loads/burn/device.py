@@ -1,11 +1,8 @@
-"""The burn's edge to torch: memory for operands and results, products into it, comparisons, and
-what differs where.
+"""The burn's interface to torch: memory, products, comparisons, and descriptions of wrong results.
 
-Needs torch.
-
-One piece of memory, taken once, holds everything: operands, expected results, and the ring of
-results, which has the rest. A result's place is told as its distance from the beginning of that
-piece, so the same number is the same memory cell for the whole run, whatever lies there.
+Needs torch. One block of memory, allocated once, holds everything: operands, expected results, and
+in the rest the ring of results. The place of a result is its distance from the beginning of the
+block, so a number names the same memory cell for the whole run, whatever its content.
 """
 
 from __future__ import annotations
@@ -25,19 +22,20 @@ from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import Tensor, formats, spoil
 from acceptance.loads.mismatch import describe_elements
 
-_STEPS, _STEP = 5, 128 << 20  # tries to take the memory, each for so many bytes less
-_ALIGNED = 512  # as CUDA's own allocations: the libraries choose their kernels by it
+# attempts to allocate the memory, and the bytes by which each is smaller
+_STEPS, _STEP = 5, 128 << 20
+_ALIGNED = 512  # as CUDA's own allocations; the libraries choose their kernels by alignment
 
 
 @dataclass(slots=True)
 class Arena:
-    """A piece of memory that is handed out from its beginning."""
+    """A block of memory that is handed out from its beginning."""
 
     piece: Tensor
     taken: int = 0
 
     def take(self, size: int) -> Tensor:
-        """The next so many bytes, flat."""
+        """The next `size` bytes, flat. Raises ValueError where they do not fit."""
         begin = self.taken
         self.taken += -(-size // _ALIGNED) * _ALIGNED
         if begin + size > self.piece.numel():
@@ -47,7 +45,7 @@ class Arena:
 
 @dataclass(slots=True)
 class TorchTurn:
-    """One format's turn: its operands, what its products must be, and the ring of results."""
+    """One format's turn: its operands, its expected products, and the ring of results."""
 
     dtype: Dtype
     shapes: tuple[Shape, ...]
@@ -66,7 +64,7 @@ class TorchTurn:
 
     @property
     def filled_bytes(self) -> int:
-        """Of results."""
+        """Bytes of the results in the ring."""
         return self.groups * self.group * int(self.slots[0].numel())
 
     def _result(self, group: int, place: int, shape: int) -> Tensor:
@@ -75,8 +73,9 @@ class TorchTurn:
         return self.slots[group * self.group + place].view(given).view(found.m, found.n)
 
     def make(self, group: int, shape: int, number: int) -> None:
-        """Products of one shape into one group of the ring, the first of which is product
-        `number` of the format.
+        """Make the products of one shape for one group of the ring.
+
+        The first of them is product `number` of the format.
         """
         for place in range(self.group):
             result = self._result(group, place, shape)
@@ -101,22 +100,23 @@ class TorchTurn:
             self.stuck.hold(result)
 
     def repeat(self, group: int, shape: int, times: int) -> None:
-        """Make so many products of a group once more."""
+        """Make `times` products of a group once more."""
         for _ in range(times):
             self.operands.product(self.shapes[shape], self._result(group, 0, shape))()
 
     def compare(self, group: int, shape: int) -> Any:
-        """Begin to compare all results of a group with what they must be."""
+        """Begin to compare all results of a group with the expected one."""
         results = [self._result(group, place, shape) for place in range(self.group)]
         return self.comparator.start(self.expected[shape], results, KINDS[self.dtype.short])
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """What a comparison found of each result of the group."""
+        """The counts of each result of the group."""
         return self.comparator.counts(ticket)
 
     def describe(self, group: int, place: int, shape: int) -> dict[str, Any]:
-        """Where a wrong result differs, and in which bits; empty where it does
-        not differ any more.
+        """Where a wrong result differs, and in which bits.
+
+        Only the slot, where it does not differ any more.
         """
         result = self._result(group, place, shape)
         first, last = wrong_elements(self.expected[shape], result)
@@ -130,7 +130,7 @@ class TorchTurn:
         }
 
     def changed_inputs(self) -> list[dict[str, Any]]:
-        """Which operands are not what they were when the turn began."""
+        """The operands whose digest has changed since the turn began."""
         return [
             {"operand": name, "expected": before, "got": now}
             for name, before, now in zip("ab", self.inputs, self.operands.digests(), strict=True)
@@ -139,7 +139,7 @@ class TorchTurn:
 
 
 class TorchDevice:
-    """A device of torch: `cuda` with our own comparator, or `cpu` with torch's, for tests."""
+    """A torch device: `cuda` with our own comparator, or `cpu` with torch's, for tests."""
 
     def __init__(
         self,
@@ -154,9 +154,7 @@ class TorchDevice:
         self._piece: Tensor = None
 
     def prove(self, dtype: Dtype, divisor: int) -> Proof:
-        """Make and check the first product of every shape, of normal-random and
-        of whole numbers.
-        """
+        """Make and check the first product of every shape, of normal-random and whole numbers."""
         import torch
 
         def fresh(size: int) -> Tensor:
@@ -201,11 +199,11 @@ class TorchDevice:
         return self._card.seconds(begin, self._card.mark())
 
     def fill(self, size: int) -> None:
-        """Take the memory: so many bytes in one piece."""
+        """Allocate `size` bytes in one block."""
         import torch
 
         self._piece = None
-        for smaller in range(_STEPS):  # a peer may have taken some meanwhile
+        for smaller in range(_STEPS):  # a peer may have allocated some meanwhile
             try:
                 self._piece = torch.empty(
                     size - smaller * _STEP, dtype=torch.uint8, device=self._device
@@ -216,9 +214,9 @@ class TorchDevice:
                     raise
 
     def begin(self, dtype: Dtype, divisor: int, most: int) -> TorchTurn:
-        """Operands and expected results of a format into the memory; the ring has the rest.
+        """Make a format's operands and expected results; the ring gets the rest of the memory.
 
-        Raises ValueError where that is too little.
+        Raises ValueError where the memory is too small.
         """
         memory, found = Arena(self._piece), shapes(dtype, divisor)
         own = operands(dtype, found, "normal", memory.take)
@@ -256,5 +254,5 @@ class TorchDevice:
 
 
 def _folded(inputs: str) -> str:
-    """Both operands' digests as one of 16 hex digits."""
+    """The digests of both operands as a single one of 16 hex digits."""
     return f"{int(inputs[:16], 16) ^ int(inputs[16:], 16):016x}"

@@ -1,19 +1,20 @@
-"""Faults put into the burn on purpose (`--inject`), to prove that they are found and told apart.
+"""Faults injected into the burn (`--inject`), to prove that they are found and told apart.
 
 Never set in a real run.
 
-    bit        one bit of one element of one product flips stuck      a bit of one place in memory
-    holds one value, whatever is written there ulp17      every 17th element of one product is off
-    by one unit in the last place nan, inf   one element of one product is NaN, or infinite (int8
-    has neither: there one element is another number) repeat     one element is wrong in the same
-    way in every product, the first included unwritten  one place in memory keeps what lay there:
-    its products are not made input      a bit of an operand flips while products are made slow:P
-    the rate falls by P per cent from the second lap on: so much work is done that counts for
-    nothing (a GPU that stood still
-               for that time would lose less: one that is held at its power limit is faster
-               afterwards)
-    hang       the GPU does not come back lost       the GPU gives up, as one does that falls off
-    the bus
+    bit        one bit of one element of one product flips
+    stuck      a bit of one memory cell holds one value, whatever is written there
+    ulp17      every 17th element of one product is off by one unit in the last place
+    nan, inf   one element of one product is NaN, or infinite (int8 has neither: there one
+               element is another number)
+    repeat     one element is wrong in the same way in every product, the first included
+    unwritten  one place in memory keeps its old content: its products are not made
+    input      a bit of an operand flips while products are made
+    slow:P     the rate falls by P per cent from the second lap on, by extra work that is not
+               counted (an idle pause of that length would cost less: a GPU at its power limit
+               is faster after a pause)
+    hang       the GPU stops answering
+    lost       the GPU fails with an error, like one that falls off the bus
 
 Every function works on a result as whole numbers with the same bits. Needs torch, and for `hang`
 and `lost` a GPU.
@@ -29,8 +30,8 @@ from typing import Any
 from acceptance.loads.gemm.product import Tensor, words
 
 KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")
-# the product of each format that is spoiled, where one is: of the first lap, before its memory is
-# used again
+# The product of each format that the one-product faults spoil: in the first lap, before its memory
+# is used again.
 AT = 5
 STRIDE = 17
 HANG_NS = 150 * 10**9
@@ -50,7 +51,7 @@ _INF = {
     "bf16": 0x7F80,
     "f8": 0x7F80,
 }
-# A bit that changes a number a lot.
+# A bit that changes the number a lot.
 _HIGH = {
     "f64": 58,
     "f32": 27,
@@ -63,7 +64,7 @@ _HIGH = {
 
 
 def argument(text: str) -> str:
-    """A fault as `--inject` names it; raises argparse.ArgumentTypeError for any other text."""
+    """The fault named by `--inject`; raises argparse.ArgumentTypeError for any other text."""
     if text not in KINDS and not re.fullmatch(r"slow:([1-9]|[1-8]\d|90)", text):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not one of {', '.join(KINDS)} and slow:PERCENT (1 to 90)"
@@ -72,14 +73,14 @@ def argument(text: str) -> str:
 
 
 def slowness(kind: str | None) -> float:
-    """The share of its rate that the GPU is to lose."""
+    """The share of its rate that the GPU is to lose; 0 without `slow`."""
     return (
         int(kind.partition(":")[2]) / 100 if kind is not None and kind.startswith("slow:") else 0.0
     )
 
 
 def one_result(kind: str | None, dtype: str, result: Tensor) -> None:
-    """Spoil one product of a format: what `bit`, `ulp17`, `nan` and `inf` do."""
+    """Spoil one product of a format, for `bit`, `ulp17`, `nan` and `inf`."""
     bits = words(result).view(-1)
     middle = bits.numel() // 2 + 3
     if kind == "bit":
@@ -91,15 +92,13 @@ def one_result(kind: str | None, dtype: str, result: Tensor) -> None:
 
 
 def every_result(kind: str | None, dtype: str, result: Tensor) -> None:
-    """Spoil every product, the first included: what `repeat` does."""
+    """Spoil every product, the first included, for `repeat`."""
     if kind == "repeat":
         words(result).view(-1)[result.numel() // 3] ^= 1 << _HIGH[dtype]
 
 
 class StuckBit:
-    """A bit of one place in memory that holds the opposite of what the first
-    shape's products have there.
-    """
+    """A memory bit stuck at the opposite of its value in the first shape's products."""
 
     def __init__(self, expected: Tensor) -> None:
         bits = words(expected).view(-1)
@@ -107,13 +106,13 @@ class StuckBit:
         self._value = 0 if int(bits[self._at]) & self._bit else self._bit
 
     def hold(self, result: Tensor) -> None:
-        """What the cell does to a product that was written over it."""
+        """Apply the stuck bit to a product that was written over the cell."""
         bits = words(result).view(-1)
         bits[self._at] = (bits[self._at] & ~self._bit) | self._value
 
 
 class Stoppage:
-    """Kernels that make the GPU hang, or give up."""
+    """Kernels that make the GPU hang or fail."""
 
     def __init__(self) -> None:
         from acceptance.loads.cubin import Kernels
@@ -121,11 +120,11 @@ class Stoppage:
         self._kernels = Kernels("fault")
 
     def hang(self) -> None:
-        """The GPU does not come back for longer than anybody waits."""
+        """Keep the GPU busy for longer than any wait lasts."""
         self._launch("pause_ns", ctypes.c_ulonglong(HANG_NS))
 
     def lose(self) -> None:
-        """The GPU ends its context with an error."""
+        """End the GPU's context with an error."""
         self._launch("give_up")
 
     def _launch(self, name: str, *arguments: Any) -> None:

@@ -1,35 +1,40 @@
-"""The burn of one GPU: products of matrices without a pause in seven number formats, every element
-of every product compared bit for bit.
+"""The burn of one GPU: continuous matrix products, every element compared bit for bit.
 
     python -m acceptance.loads.burn.load --dtypes f64,f32,tf32,f16,bf16,f8,i8 --seconds 240
 
 It uses CUDA device 0 of those it sees; the others, where `--peers` counts them, are only copied to.
-Formats and inputs are those of `gpu_gemm`; three shapes of each (`shape`): square, tall and wide.
+The seven number formats and the inputs are those of `gpu_gemm`. Each format has three shapes
+(`shape`): square, tall and wide.
 
-First, for each format and shape, the first product is proved right (`product`): products of whole
-numbers exactly, products of normal-random numbers against float64. Its digest and that of its
-inputs are in the table `burn_digests`: equal GPUs with one library have equal ones.
+First the burn proves the first product of each format and shape (`product`): products of whole
+numbers exactly, products of normal-random numbers against float64. The table `burn_digests` has its
+digest and that of its inputs. Equal GPUs with the same library have equal digests.
 
-Then the formats take turns, two laps of them at least. In its turn a format has the memory:
-operands, the first product of each shape, made anew (its digest must be that of the proof:
-`again`), and in all the rest, but a reserve of RESERVE bytes and RESERVE_A_PEER for each peer, a
-ring of results. Products of the three shapes fill it, group after group. Before a group is
-overwritten, every element of it is compared with the first product, on the GPU (`compare`); at the
-end of the turn all that is left in memory is compared, and the inputs are read again (`inputs`). So
-each product of a turn is compared once, after it lay in memory for as long as the ring takes.
+Then the formats take turns, in at least two laps. In its turn a format has the memory: for
+operands, for the first product of each shape, made anew (its digest must equal that of the proof:
+`again`), and for a ring of results in all the rest, except for a reserve of RESERVE bytes and
+RESERVE_A_PEER for each peer. Products of the three shapes fill the ring group by group. Before a
+group is overwritten, the GPU compares every element of it with the first product (`compare`). At
+the end of the turn it compares all that is left in memory, and reads the inputs again (`inputs`).
+So each product of a turn is compared once, after it lay in memory for one round of the ring.
 
-Readings: `burn_<d>`, TFLOP/s, 2 m n k operations over all turns of a format, comparing included, by
-the GPU's clock; `burn_<d>_kept`, the rate of the last lap over that of the first;
-`burn_<d>_miscompares`, products, references and operands found wrong; `burn_filled`, results over
-the memory that was free at first, the least of the formats; `burn_copied` and
-`burn_copy_miscompares`, and those of peers (`copies`). With `--plain` each turn is halved, and its
-second half makes the same products without comparing any: `burn_<d>_plain`, TFLOP/s, and
-`burn_<d>_verified_ratio`, the one rate over the other: what verifying costs.
+Readings:
 
-A wrong product is told as soon as it is found: how many elements, NaN and infinite ones apart, the
-first addresses, their distance, the bits, when it was made. What this is not: a test of the memory
-that operands and driver use, of video engines, of graphics; a proof that the first product is right
-in more rows than the note says.
+- `burn_<d>`: TFLOP/s by the GPU's clock, 2 m n k operations a product, over all turns of a format,
+  with the comparing included;
+- `burn_<d>_kept`: the rate of the last lap over that of the first;
+- `burn_<d>_miscompares`: products, references and operands found wrong;
+- `burn_filled`: bytes of results over the memory that was free at first, the minimum over the
+  formats;
+- `burn_copied` and `burn_copy_miscompares`, and those of peers (`copies`);
+- `burn_<d>_plain`, TFLOP/s, and `burn_<d>_verified_ratio`: with `--plain` each turn is halved, and
+  its second half makes the same products without comparing them. The ratio is `burn_<d>` over the
+  plain rate, and shows what verifying costs.
+
+A wrong product is reported as soon as it is found: the number of wrong elements, with NaN and
+infinite ones apart, the first addresses, their distance, the bits, and when it was made. The burn
+does not test the memory that operands and driver use, video engines, or graphics. It proves the
+first product only in as many rows as the note says.
 
 Exit status: 0 when it ran whole, whatever it found; 1 when the GPU or torch cannot be used, fails,
 or hangs (nothing finished for HANG_S), with one sentence on standard error and no end line; 2 for
@@ -54,10 +59,11 @@ from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "burn"
-# For torch's own pieces, the library's work space, and what looking at a wrong result takes.
+# For torch's own allocations, the library's work space, and the examination of a wrong result.
 RESERVE = 640 << 20
-# For what a peer's burn still takes of this GPU after both have begun; its context, its kernels and
-# the buffer that it copies to are there by then (`Copies` takes them first), and no longer free.
+# For the memory of this GPU that a peer's burn takes after both have begun. The peer's context, its
+# kernels and the buffer that it copies to are already allocated by then (`Copies` does so first),
+# and no longer count as free.
 RESERVE_A_PEER = 300 << 20
 
 
@@ -99,8 +105,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """From the GPU's name to the last reading; raises CardError, and
-    RuntimeError for what CUDA and torch say.
+    """Run the whole burn, from the GPU's name to the last reading.
+
+    Raises CardError, and RuntimeError for errors of CUDA and torch.
     """
     card, own = gpu_identity(), PatientCard()
     import torch
@@ -148,7 +155,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The program; see the module for its exit status."""
+    """The program; the module's docstring lists its exit statuses."""
     options = arguments().parse_args(argv)
     return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
 

@@ -1,6 +1,7 @@
-"""The burn's products on a device of torch: operands in memory that is handed in, results wherever
-they are wanted; and the
-proof of the first of them, against arithmetic that the products themselves do not use.
+"""The burn's products on a torch device, and the proof of the first of them.
+
+The caller provides the memory of operands and results. The proof uses arithmetic that the products
+themselves do not use.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from acceptance.loads.gemm.product import Product, Tensor, formats, multiplicati
 from acceptance.loads.gemm.verification import judge_product as judged_by_processor
 
 _INT8_DEVIATION = 32.0
-_PIECE = 1 << 24  # elements drawn at a time, so that little memory is needed beside the operands
+_PIECE = 1 << 24  # elements drawn at a time, to keep memory use low
 _DIGEST_PIECE = 1 << 22
 # An odd constant of SplitMix64, as a signed number.
 _WEIGHT = -7046029254386353131
@@ -24,14 +25,14 @@ _WEIGHT = -7046029254386353131
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Both operands of every shape of a format, as flat memory of its own type."""
+    """Both operands of every shape of a format, as flat memory of the format's type."""
 
     dtype: Dtype
     a: Tensor
     b: Tensor
 
     def product(self, shape: Shape, result: Tensor) -> Callable[[], None]:
-        """Gives the device one product of this shape to make, into `result` (m x n)."""
+        """A function that queues one product of this shape into `result` (m x n)."""
         a, b = self.views(shape)
         return multiplication(self.dtype, a, b, result)
 
@@ -39,7 +40,7 @@ class Operands:
         """The operands as matrices: m x k and k x n."""
         a = self.a[: shape.m * shape.k].view(shape.m, shape.k)
         flat = self.b[: shape.k * shape.n]
-        # The libraries want the second operand of one byte by columns.
+        # The libraries require the second operand of one-byte formats in column order.
         b = (
             flat.view(shape.n, shape.k).t()
             if self.dtype.operand_bytes == 1
@@ -48,15 +49,16 @@ class Operands:
         return a, b
 
     def digests(self) -> tuple[str, str]:
-        """64 bits of every operand's bits and their places."""
+        """A digest of 64 bits for each operand, over its bits and their places."""
         return digest(self.a), digest(self.b)
 
 
 def operands(
     dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]
 ) -> Operands:
-    """Operands of this `kind` (normal or whole), in memory that `take` gives,
-    so many bytes at a time.
+    """Operands of this `kind` (normal or whole).
+
+    `take` allocates their memory, by number of bytes.
     """
     import torch
 
@@ -86,10 +88,10 @@ def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Ten
 
 
 def digest(memory: Tensor) -> str:
-    """64 bits of all of a buffer: the sum of its 64-bit words, each times an odd weight of its
-    place; changed by any change of one word.
+    """A digest of 64 bits of a whole buffer.
 
-    The buffer's size is a multiple of eight bytes.
+    The sum of its 64-bit words, each times an odd weight of its place, so a change of one word
+    always changes it. The buffer's size is a multiple of eight bytes.
     """
     import torch
 
@@ -103,7 +105,7 @@ def digest(memory: Tensor) -> str:
     return f"{int(total) & (2**64 - 1):016x}"
 
 
-REFERENCE_S = 2.0  # of float64 products for one result
+REFERENCE_S = 2.0  # time for the float64 products of one result
 _ROWS = 256
 _VECTORS = 4
 _LISTED = 4
@@ -114,8 +116,10 @@ ProofResult = tuple[dict[str, Any] | None, str]
 def first_proof(
     operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any
 ) -> ProofResult:
-    """Make a product into `result` by `make()`, and what is wrong with it: a finding or None,
-    and a sentence; `kind` is normal or whole.
+    """Make a product into `result` by `make()` and check it.
+
+    Returns a finding, or None where the product is right, and a sentence. `kind` is normal or
+    whole.
     """
     spoil(result)
     make()
@@ -135,7 +139,7 @@ def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResu
 
 
 def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
-    """Every row of a product of whole numbers that comes out exact, in integers modulo 2**64."""
+    """Check every row of an exact product of whole numbers, in integers modulo 2**64."""
     import torch
 
     a, b = operands.views(shape)
@@ -147,8 +151,8 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
     unsound = int((~sound).sum())
     wrong: set[int] = set()
     for _ in range(0 if unsound else _VECTORS):
-        # Freshly random each time: what a fixed vector would always miss, another finds. The seed
-        # is the operating system's.
+        # Random anew each time, seeded by the operating system: an error that a fixed vector would
+        # always miss is found by another.
         random = torch.Generator(result.device)
         random.seed()
         shape_of = (1, shape.n)
@@ -175,8 +179,9 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """matrix @ vector in integers modulo 2**64: torch multiplies no matrices of
-    integers on a GPU.
+    """matrix @ vector in integers modulo 2**64.
+
+    torch has no integer matrix product on a GPU.
     """
     import torch
 
@@ -195,6 +200,7 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
     wide = b.to(torch.float64)
     own, share = operands.dtype.bound(shape.k)
     if kind == "whole":
+        # a library may round parts before it adds them, which rounds once more
         own, share = (
             2 * own,
             0.0,
@@ -215,7 +221,7 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
             allowed += (part.square() @ squares).sqrt_().mul_(share)
         got = result[begin:end].to(torch.float64)
         error = (got - exact).abs_()
-        wrong = ~(error <= allowed)  # also where the error is no number
+        wrong = ~(error <= allowed)  # also true where the error is NaN
         here = int(wrong.sum())
         rows, elements, largest = (
             rows + end - begin,
@@ -234,13 +240,12 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
                 }
             )
         now_s = time.monotonic()
-        # By the block just done: the very first is slow, because the library wakes up.
+        # Estimated from the last block: the very first is slow, because the library initializes.
         room = (
             int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
         )
-        if room < len(
-            left
-        ):  # too slow for all: those that there is time for, spread evenly over what is left
+        # Where time is short, as many blocks as fit into it, spread evenly over the rest.
+        if room < len(left):
             left = (
                 [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)]
                 if room > 0

@@ -1,9 +1,9 @@
-"""The ring of results: what lies where, and when it is compared. Pure.
+"""The ring of results: the content of each place, and when it is compared. Pure.
 
 Memory holds `groups` groups of results. The oldest group is overwritten next, and is compared
-before that; so a result lies in memory for as long as the whole ring takes, and a cell that loses
-it is seen as well as a product that was wrong. Comparing begins AHEAD groups before, so that its
-answer is there in time and the GPU never waits for the processor that reads it.
+before that. So a result lies in memory for one round of the ring, and a cell that loses its content
+is found as well as a wrong product. The comparison begins AHEAD groups earlier, so that its result
+arrives in time and the GPU never waits for the host.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 AHEAD = 2
-MIN_GROUPS = AHEAD + 2  # groups that a ring must have
+MIN_GROUPS = AHEAD + 2  # minimum number of groups of a ring
 
 
 def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
-    """How so many places for results are divided: results in a group (`most` at most), and groups.
+    """Divide `slots` places into groups: results in a group (`most` at most), and number of groups.
 
-    The larger group of those that waste the fewest places, within a twentieth of them. The number
-    of groups is no multiple of the number of shapes: each place then has another shape's result in
-    it before, so that a product that was never written shows. Raises ValueError where the places
-    are too few.
+    Among the divisions that use the most places, or at most a twentieth of `slots` fewer, the one
+    with the largest group wins. The number of groups is no multiple of the number of shapes, so
+    each place previously held a result of another shape, and a product that was never written is
+    found. Raises ValueError where there are too few places.
     """
     found = []
     for group in range(1, most + 1):
@@ -39,8 +39,9 @@ def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class ResultGroup:
-    """A group of results: the number of its first product, its shape, when it was given to the
-    GPU, and its comparison once begun.
+    """A group of results, and its comparison once begun.
+
+    `number` is that of its first product, `made_s` the time at which it was queued, in seconds.
     """
 
     group: int
@@ -51,7 +52,7 @@ class ResultGroup:
 
 
 class ResultRing:
-    """Which group is next, and what lies in each."""
+    """The next group to overwrite, and the content of every group."""
 
     def __init__(self, groups: int) -> None:
         if groups < MIN_GROUPS:
@@ -67,23 +68,24 @@ class ResultRing:
         return self._next
 
     def ahead(self) -> ResultGroup | None:
-        """What is to be compared now: the group that comes AHEAD of the next, unless it is empty
-        or begun already.
+        """The group to compare now: the one AHEAD of the next.
+
+        None where that is empty or its comparison has begun.
         """
         made = self._held[(self._next + AHEAD) % len(self._held)]
         return made if made is not None and made.ticket is None else None
 
     def pop(self) -> ResultGroup | None:
-        """What lies in the next group, which is empty after this."""
+        """Remove and return the content of the next group."""
         made, self._held[self._next] = self._held[self._next], None
         return made
 
     def push(self, made: ResultGroup) -> None:
-        """The next group has been filled; the one after it is next."""
+        """Record that the next group was filled, and advance."""
         self._held[self._next] = made
         self._next = (self._next + 1) % len(self._held)
 
     def drain(self) -> list[ResultGroup]:
-        """All that lies in the ring, oldest first."""
+        """The groups in the ring, oldest first."""
         order = self._held[self._next :] + self._held[: self._next]
         return [made for made in order if made is not None]

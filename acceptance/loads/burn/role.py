@@ -1,6 +1,4 @@
-"""The roles of the burn: a device that makes products and compares them, one format's turn on
-it, and what goes on beside.
-"""
+"""The roles of the burn: the device, one format's turn on it, and the copies beside it."""
 
 from __future__ import annotations
 
@@ -10,15 +8,15 @@ from typing import Any, Protocol
 
 from acceptance.loads.gemm.dtypes import Dtype
 
-Counts = tuple[
-    int, int, int
-]  # wrong elements of a result, NaN among them, infinite ones among them
+# wrong elements of a result, and how many of them are NaN and infinite
+Counts = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the first products of a format were worth: findings, notes, (shape, inputs, result)
-    digests, and seconds of the slowest.
+    """The outcome of the first products of a format.
+
+    `digests` are (shape, inputs, result); `one_s` is the time of the slowest product in seconds.
     """
 
     findings: tuple[dict[str, Any], ...]
@@ -28,26 +26,24 @@ class Proof:
 
 
 class FormatTurn(Protocol):
-    """One format with the memory to itself; `burn_device.TorchTurn` is one on a GPU."""
+    """One format with the memory to itself; `device.TorchTurn` is one on a GPU."""
 
     digests: list[str]
     group: int  # results compared at once
 
     @property
     def groups(self) -> int:
-        """How many groups of results memory holds."""
+        """The number of groups of results in memory."""
 
     @property
     def filled_bytes(self) -> int:
-        """Of results."""
+        """Bytes of the results in the ring."""
 
     def make(self, group: int, shape: int, number: int) -> None:
-        """Give the device a group of products of one shape to make; the first is product
-        `number` of the format.
-        """
+        """Queue a group of products of one shape; the first is product `number` of the format."""
 
     def compare(self, group: int, shape: int) -> Any:
-        """Begin to compare a group with what its products must be."""
+        """Begin to compare a group with its expected result."""
 
     def counts(self, ticket: Any) -> Sequence[Counts]:
         """Wrong, NaN and infinite elements of each result of a group."""
@@ -56,35 +52,33 @@ class FormatTurn(Protocol):
         """Where and how a wrong result differs."""
 
     def repeat(self, group: int, shape: int, times: int) -> None:
-        """Make so many products of a group once more, where slowness is
-        injected: they count for nothing.
-        """
+        """Make `times` products of a group once more, uncounted, for injected slowness."""
 
     def changed_inputs(self) -> Sequence[dict[str, Any]]:
-        """Which operands are not what they were."""
+        """The operands that have changed."""
 
 
 class BurnDevice(Protocol):
-    """Where the products are made."""
+    """The device that makes the products."""
 
     def prove(self, dtype: Dtype, divisor: int) -> Proof:
         """Make and check the first products."""
 
     def fill(self, size: int) -> None:
-        """Take so many bytes for operands and results."""
+        """Allocate `size` bytes for operands and results."""
 
     def begin(self, dtype: Dtype, divisor: int, most: int) -> FormatTurn:
-        """Give the memory to one format; so many results at most are compared at once.
+        """Give the memory to one format; at most `most` results are compared at once.
 
-        Raises ValueError where it holds too few.
+        Raises ValueError where the memory holds too few results.
         """
 
 
 class BackgroundCopies(Protocol):
-    """What goes on beside the products: copies over the links."""
+    """Copies over the links, beside the products."""
 
     def step(self) -> None:
-        """Look after it; called about as often as a group is made."""
+        """Serve the copies; called about once for each group of products."""
 
     def finish(self) -> None:
-        """Bring it to its end and tell what came of it."""
+        """Finish the copies and report on them."""

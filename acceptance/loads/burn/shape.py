@@ -1,14 +1,11 @@
-"""The shapes of the products that the burn makes: three for each format, all with a result of one
-size.
-
-Pure.
+"""The shapes of the burn's products: three for each format, with results of equal size. Pure.
 
 A product of m x k by k x n matrices takes 2 m n k operations and gives m x n elements, each of
-which is read again to be compared. The deeper the product, the less comparing costs; so formats
-that multiply fast are given a greater k, until reading the results takes about a hundredth of the
-time on the fastest memory there is. The square, tall and wide shapes are tiled differently by the
-libraries, and so reach other parts of the GPU with the same data. All results of a format have one
-size, so any of them fits any place in memory.
+which is read again to be compared. The greater the depth k, the lower the cost of comparing. So
+fast formats have a greater k, at which reading the results takes about a hundredth of the time on
+the fastest memory available. The libraries tile the square, tall and wide shapes differently, and
+so reach other parts of the GPU with the same data. All results of a format have the same size, so
+any of them fits any place in memory.
 """
 
 from __future__ import annotations
@@ -27,8 +24,8 @@ DEPTH = {
     "f8": 32768,
     "i8": 32768,
 }
-# Architectures whose float64 is half of float32's rate; the others have a 32nd or a 64th (NVIDIA's
-# CUDA programming guide, throughput of arithmetic instructions).
+# Architectures whose float64 rate is half of the float32 rate; the others have a 32nd or a 64th
+# (NVIDIA's CUDA programming guide, throughput of arithmetic instructions).
 FAST_FLOAT64 = frozenset({(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)})
 
 
@@ -42,12 +39,12 @@ class Shape:
 
     @property
     def elements(self) -> int:
-        """Of the result."""
+        """Elements of the result."""
         return self.m * self.n
 
     @property
     def operations(self) -> int:
-        """A product and a sum for each of m n k pairs."""
+        """Operations of one product: a multiplication and an addition for each of m n k pairs."""
         return 2 * self.m * self.n * self.k
 
     def __str__(self) -> str:
@@ -55,11 +52,10 @@ class Shape:
 
 
 def shapes(dtype: Dtype, divisor: int = 1) -> tuple[Shape, ...]:
-    """Square, tall and wide; `divisor` (a power of two) makes them less wide for a GPU that is
-    small or slow.
+    """The square, the tall and the wide shape.
 
-    The depth stays, because it decides what comparing costs; it shrinks beyond a divisor of 8 only,
-    as tests have it.
+    `divisor` (a power of two) makes them narrower for a small or slow GPU. The depth stays, because
+    it decides the cost of comparing; it shrinks only beyond a divisor of 8, which tests use.
     """
     width, depth = WIDTH // divisor, DEPTH[dtype.short] // max(1, divisor // 8)
     return (
@@ -70,12 +66,12 @@ def shapes(dtype: Dtype, divisor: int = 1) -> tuple[Shape, ...]:
 
 
 def divisor_for(dtype: Dtype, capability: tuple[int, int], whole_bytes: int) -> int:
-    """How much less wide the matrices are on a GPU of this compute capability and memory: the same
-    for all GPUs of a model.
+    """The divisor of the width on a GPU of this compute capability and memory.
 
-    float64 is made small where the architecture has a 32nd or a 64th of float32's rate. Operands
-    and expected results take an eighth of the memory at most, and with what proving the first
-    products takes (the second operand in float64, and its squares) six tenths.
+    It is the same for all GPUs of a model. float64 is made small where the architecture has a 32nd
+    or a 64th of float32's rate. Operands and expected results take at most an eighth of the memory.
+    With the memory for proving the first products (the second operand in float64, and its squares)
+    they take at most six tenths.
     """
     divisor = 4 if dtype.short == "f64" and capability not in FAST_FLOAT64 else 1
     while divisor < 8 and not _fits(dtype, divisor, whole_bytes):
@@ -92,7 +88,7 @@ def _fits(dtype: Dtype, divisor: int, whole_bytes: int) -> bool:
 
 
 def operand_bytes(dtype: Dtype, shapes: tuple[Shape, ...]) -> tuple[int, int]:
-    """What the larger of each operand takes: the smaller ones use the beginning of it."""
+    """Bytes of each operand in its largest shape; smaller shapes use the beginning of it."""
     return (
         max(shape.m * shape.k for shape in shapes) * dtype.operand_bytes,
         max(shape.k * shape.n for shape in shapes) * dtype.operand_bytes,
@@ -100,5 +96,5 @@ def operand_bytes(dtype: Dtype, shapes: tuple[Shape, ...]) -> tuple[int, int]:
 
 
 def result_bytes(dtype: Dtype, shapes: tuple[Shape, ...]) -> int:
-    """What one result takes, whatever its shape."""
+    """Bytes of one result, equal for all shapes."""
     return shapes[0].elements * dtype.result_bytes

@@ -1,6 +1,4 @@
-"""What the burn does, in order, apart from torch: what is asked of it, and what is known of each
-format while it runs.
-"""
+"""The burn's sequence of steps, independent of torch: its options, and the state of each format."""
 
 from __future__ import annotations
 
@@ -16,16 +14,16 @@ from acceptance.loads.card import Card, CardError
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.protocol import Output
 
-TURN_S = 30.0  # of one format, about, before the next has its turn
+TURN_S = 30.0  # approximate seconds of one format's turn
 
 
 @dataclass(frozen=True, slots=True)
 class BurnOptions:
-    """What is asked: formats that the GPU has, seconds of all of them together, and whether plain
-    products are timed beside them.
+    """The burn's options: number formats, total seconds, and whether to time plain products too.
 
-    `slow` is the share of its rate that the GPU is to lose from the second lap on, where that is
-    injected; `divisors` say by format how much less wide its matrices are (`shape.divisor_for`).
+    The GPU must have the formats. `slow` is the share of its rate that the GPU is to lose from the
+    second lap on, where that is injected; `divisors` are the divisors of the matrix width by format
+    (`shape.divisor_for`).
     """
 
     dtypes: tuple[Dtype, ...]
@@ -36,7 +34,7 @@ class BurnOptions:
 
     @property
     def laps(self) -> int:
-        """How often each format has its turn: twice at least."""
+        """Number of turns of each format, at least two."""
         return max(2, round(self.seconds / TURN_S / max(1, len(self.dtypes))))
 
     @property
@@ -47,7 +45,7 @@ class BurnOptions:
 
 @dataclass(slots=True)
 class Format:
-    """What is known of one format so far.
+    """The state of one format.
 
     `first_last` are TFLOP/s of the first and of the last lap; `work` and `plain` sum operations and
     seconds.
@@ -67,30 +65,30 @@ class Format:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """As they are divided."""
+        """The format's shapes at its divisor."""
         return shapes(self.dtype, self.divisor)
 
 
 COMPONENT = "gpu0"
 NAMES = ("burn_{}", "burn_{}_kept", "burn_{}_miscompares")
 LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
-GROUP = 8  # products compared at once, and fewer where they are slow
+GROUP = 8  # products compared at once; fewer where they are slow
 GROUP_S = 0.5
-LAP_ROWS = (
-    500  # of the table of laps: the first and the last, so that days of burn stay within bounds
-)
-LISTED = 64  # wrong products of a format that are told one by one; all are counted
-_PROGRESS = 2000  # lines at most, however long it burns
+# Rows of the table of laps: the first and the last laps, so that a burn of days stays within
+# bounds.
+LAP_ROWS = 500
+LISTED = 64  # wrong products of a format reported one by one; all are counted
+_PROGRESS = 2000  # maximum number of lines, however long the burn
 _PROGRESS_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """Products one after the other: from the first to the end of the last in seconds since boot,
-    and the GPU's own seconds.
+    """A series of products.
 
-    `spent_s` has what came after the last product too: comparing all that was still in memory, at
-    another clock and another power.
+    `from_s` and `to_s` are seconds since boot, from the first product to the end of the last.
+    `spent_s` are seconds by the GPU's clock, and include the comparison of all that was still in
+    memory, at another clock and another power.
     """
 
     from_s: float
@@ -100,12 +98,12 @@ class _Course:
 
     @property
     def rate(self) -> float:
-        """In TFLOP/s."""
+        """The rate in TFLOP/s."""
         return self.operations / self.spent_s / 1e12
 
 
 class BurnWorker:
-    """Runs an order on a device and says what it finds as soon as it is found."""
+    """Runs a burn on a device and reports each finding at once."""
 
     def __init__(
         self,
@@ -182,8 +180,9 @@ class BurnWorker:
         return found
 
     def _turn(self, one: Format, lap: int, free: int) -> None:
-        """One format's turn: the products of its time, then everything that is still in memory
-        compared, and its inputs.
+        """One format's turn: its products, then the comparison of everything still in memory.
+
+        The inputs are checked at the end.
         """
         try:
             turn = self._device.begin(one.dtype, one.divisor, one.most)
@@ -214,7 +213,7 @@ class BurnWorker:
     def _course(
         self, one: Format, turn: FormatTurn, lap: int, seconds: float, *, verify: bool
     ) -> _Course:
-        """Products for so many seconds, until the last of them was compared."""
+        """Make products for `seconds`, until the last of them was compared."""
         ring, given, began_s = ResultRing(turn.groups), deque[Any](), self._boot_s()
         operations = done_s = owed = 0.0
         count = 0
@@ -268,7 +267,7 @@ class BurnWorker:
             made.ticket = turn.compare(made.group, made.shape)
 
     def _settle(self, made: ResultGroup | None, one: Format, turn: FormatTurn, lap: int) -> None:
-        """What the comparison of a group found, before it is overwritten."""
+        """Report the comparison of a group before the group is overwritten."""
         if made is None:
             return
         for place, (wrong, nan, infinite) in enumerate(turn.counts(made.ticket)):

@@ -1,8 +1,7 @@
-"""The words of `pattern` as a GPU makes and compares them itself: torch has no unsigned shifts, so
-in signed 64-bit arithmetic.
+"""The words of `pattern`, made and compared by a GPU itself.
 
-A tensor here is one of int64. Every function works on the device where the tensor lies, CPU
-included, and queues its work there.
+torch has no unsigned shifts, so the arithmetic is signed, in 64 bits. A tensor here is one of
+int64. Every function works on the device of its tensor, CPU included, and queues its work there.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from typing import Any
 
 from acceptance.loads.copy.pattern import FLIPPED, LISTED, SPOILED, place
 
-Tensor = Any  # torch.Tensor; torch is not there where the types are checked
+Tensor = Any  # torch.Tensor; torch is not installed where the types are checked
 
-_CHUNK = 1 << 24  # words made at a time: 128 MiB, and as much again for what they are made from
+_CHUNK = 1 << 24  # words made at a time: 128 MiB, and as much again for their intermediate values
 _WRAP = 1 << 64
 # The constants of SplitMix64 as signed numbers: a product modulo 2**64 has the same bits.
 _STEP, _FIRST, _SECOND = (
@@ -22,7 +21,7 @@ _STEP, _FIRST, _SECOND = (
 
 
 def words(start: int, count: int, device: Any) -> Tensor:
-    """`count` words of the sequence from number `start` on."""
+    """`count` words of the sequence, from number `start` on."""
     import torch
 
     start -= _WRAP if start >> 63 else 0  # as a signed number
@@ -34,23 +33,22 @@ def words(start: int, count: int, device: Any) -> Tensor:
 
 
 def _mix(x: Tensor, shift: int) -> Tensor:
-    """x ^= x >> shift, as if x were unsigned: the bits that the sign filled in are cut off."""
+    """x ^= x >> shift, as if x were unsigned: the bits filled in from the sign are masked off."""
     return x.bitwise_xor_((x >> shift).bitwise_and_((1 << (64 - shift)) - 1))
 
 
 def write(tensor: Tensor, start: int) -> None:
-    """Fill a buffer with the words that begin at number `start`."""
+    """Fill a buffer with the words from number `start` on."""
     for first in range(0, tensor.numel(), _CHUNK):
         part = tensor[first : first + _CHUNK]
         part.copy_(words(start + first, part.numel(), tensor.device))
 
 
 def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
-    """How a buffer differs from the words that begin at number `start`, bit for bit over the whole
-    of it; None where it does not.
+    """How a buffer differs from the words from number `start` on; None where it does not.
 
-    `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
-    over them.
+    The whole buffer is compared, bit for bit. `unwritten` counts the wrong `words` that still hold
+    the value with which the buffer was spoiled: nothing was written over them.
     """
     wrong = unwritten = 0
     places: list[dict[str, Any]] = []
@@ -69,6 +67,6 @@ def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
 
 
 def flip(tensor: Tensor) -> None:
-    """Invert one bit of one byte in the middle of a buffer (for `--inject wrong`)."""
+    """Invert one bit of one byte in the middle of a buffer, for `--inject wrong`."""
     middle = tensor.numel() // 2
     tensor[middle : middle + 1].bitwise_xor_(1 << FLIPPED)

@@ -1,15 +1,14 @@
-"""The elementwise product c = a * b of float32 vectors, 65536 to 67108864 elements: the table that
-builders publish, verified.
+"""The elementwise product c = a * b of float32 vectors, verified: a table that builders publish.
 
-GB/s counts two vectors read and one written, 12 bytes an element. Products are started one after
-the other from Python, so small vectors show how fast work can be started. Vectors that fit into the
-GPU's L2 cache together need not come from its memory: where that cache is much faster than the
-memory, the table has a hump there (an RTX 4090 with 72 MiB: 3777 GB/s, of 1008 that its memory
-has), and where it is not, little or none (an H200 with 60 MiB: 3857 GB/s in one run and 4646 in
-another, of 4329 and 4128 from its memory); only those that are several times larger show the
-memory. a and b are whole numbers from 1 to 4096, so that each product is exact and is known in
-integers. The last product of each batch is compared whole, outside its time, with the integers that
-the GPU multiplies.
+The vectors have 65536 to 67108864 elements. GB/s counts two vectors read and one written, 12 bytes
+an element. The products are started one after the other from Python, so small vectors show the
+launch rate. Vectors that fit together into the GPU's L2 cache need not come from its memory. Where
+that cache is much faster than the memory, the table has a hump there (an RTX 4090 with 72 MiB: 3777
+GB/s, against 1008 of its memory). Where it is not, the hump is small or absent (an H200 with 60
+MiB: 3857 GB/s in one run and 4646 in another, against 4329 and 4128 from its memory). Only vectors
+several times larger than the cache show the memory's rate. a and b are whole numbers from 1 to
+4096, so each product is exact and is known in integers. The last product of each batch is compared
+whole, outside the timed part, with integers that the GPU multiplies.
 """
 
 from __future__ import annotations
@@ -27,21 +26,19 @@ ELEMENTS = tuple(65536 * 4**power for power in range(6))
 BYTES_AN_ELEMENT = 12
 BATCHES = 5
 _BATCH_S = 0.05
-SPOILED = 0.5  # no product of whole numbers
+SPOILED = 0.5  # never a product of whole numbers
 _LARGEST = 4096  # its square is 2**24, the last before which float32 holds every whole number
-_START = 1 << 56  # in the sequence of words: beyond every buffer of the copies
+_START = 1 << 56  # sequence number of the first word, beyond every buffer of the copies
 _INJECTED_BATCH = 1
 
 
 def row(elements: int, rate: float) -> list[int | float]:
-    """A row of the table: how many elements, how much memory all three vectors are, and GB/s."""
+    """A row of the table: number of elements, MiB of all three vectors, and GB/s."""
     return [elements, BYTES_AN_ELEMENT * elements / 2**20, rate]
 
 
 def hump(l2_bytes: int) -> str:
-    """What a reader must know who wonders why the middle of the table may be
-    faster than the memory.
-    """
+    """A note on why the middle of the table may be faster than the memory."""
     fits = [elements for elements in ELEMENTS if BYTES_AN_ELEMENT * elements <= l2_bytes]
     within = (
         f"the vectors of up to {max(fits)} elements fit into it"
@@ -60,7 +57,7 @@ def _factor(elements: int, first: int) -> Tensor:
 
 
 def measure(elements: int, report: Report, inject: str | None) -> tuple[float, int]:
-    """GB/s, the median of the batches; and how many batches ended with a wrong product."""
+    """Median GB/s of the batches, and the number of batches that ended with a wrong product."""
     import torch
 
     whole = [_factor(elements, first) for first in (0, elements)]
@@ -70,7 +67,7 @@ def measure(elements: int, report: Report, inject: str | None) -> tuple[float, i
     times = 2 if inject == "slow" else 1
 
     def batch(count: int) -> float:
-        """Seconds of so many products, by the GPU's clock."""
+        """Seconds of `count` products, by the GPU's clock."""
         began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         c.fill_(SPOILED)
         began.record()
@@ -87,6 +84,7 @@ def measure(elements: int, report: Report, inject: str | None) -> tuple[float, i
         rates.append(BYTES_AN_ELEMENT * elements * count / batch(count) / 1e9)
         if inject == "wrong" and turn == _INJECTED_BATCH:
             c[elements // 2] = SPOILED
+        # also true where c is NaN; neither is ever 0, so equal values have equal bits
         differs = (
             c != expected
         )  # also true where c is NaN; neither is ever 0, so equal values have equal bits

@@ -1,20 +1,19 @@
-"""The copy load of one GPU: every way that data takes to it, in it and from it, timed, and all data
-verified bit for bit.
+"""The copy load of one GPU: every data path to, from and inside it, timed, all data verified.
 
     python -m acceptance.loads.copy.load --seconds 1
 
 The GPU is the first that the process sees, `gpu0`; all others that it sees are its peers, `gpu1`
-and so on (CUDA_VISIBLE_DEVICES says which and in what order). `--seconds` is how long each path is
-copied and compared; the whole takes about eight times as long for one GPU, once more for each peer,
-and ten seconds for torch and the buffers.
+and so on (CUDA_VISIBLE_DEVICES sets which and in what order). `--seconds` is the time for which
+each path is copied and compared. The whole load takes about eight times as long for one GPU, once
+more for each peer, and ten seconds for torch and the buffers.
 
 Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (512):
 
 - `copy_own_h2d`, `copy_own_d2h`: between pinned host memory and the GPU, each by itself;
-- `copy_own_h2d_bidirectional`, `_d2h_bidirectional`: the same while copies the other way keep
-  running;
+- `copy_own_h2d_bidirectional`, `_d2h_bidirectional`: the same while copies in the other direction
+  keep running;
 - `copy_own_h2d_pageable`, `_d2h_pageable`: ordinary host memory; the driver's own staging and the
-  processor decide it, not the link;
+  processor limit it, not the link;
 - `copy_own_d2d`: within the GPU's memory, read and write both counted, in buffers of 4 GiB (less
   where a quarter of the free memory is less; never below four times the L2 cache, so that the cache
   does not serve it);
@@ -22,17 +21,17 @@ Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (
   says that it cannot reach it.
 
 Host memory is that of the GPU's own NUMA node, where the kernel names one (`numa`): the process
-runs on that node's CPUs only, from before its buffers exist. And a table: the elementwise product
+runs on that node's CPUs only, from before its buffers exist. A table has the elementwise products
 (`elementwise`).
 
-What is verified: every copy, the one to warm up among them, and all bytes of it. The destination is
-overwritten before it, and compared after it, outside the time taken, with words that the comparing
-side made itself (`pattern`). A copy to a peer goes one way, over a buffer that the peer overwrote,
-and is compared by the peer with words of this source, destination and turn alone. Beside a
-bidirectional copy several run the other way, into one buffer: of those the last is compared.
-`copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts copies found wrong,
-`elementwise_miscompares` batches of products. What is not seen: data that was wrong on its way and
-right in the end.
+Every copy is verified bit for bit over its whole length, the warm-up included. The destination is
+overwritten before the copy. After it, outside the timed part, it is compared with words that the
+comparing side made itself (`pattern`). A copy to a peer goes one way, over a buffer that the peer
+overwrote; the peer compares it with words of this source, destination and turn alone. Beside a
+bidirectional copy several run in the other direction, into one buffer; the last of those is
+compared. `copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts wrong copies,
+`elementwise_miscompares` wrong batches of products. Data that was wrong in transit and right in the
+end is not seen.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA or torch
 failed, with one sentence on standard error and no end line; 2 for arguments that cannot be used, or
@@ -69,21 +68,18 @@ from acceptance.loads.protocol import Output
 
 NAME = "gpu_copy"
 OWN = "gpu0"
-CACHE_FACTOR = 4  # buffers of a copy within the GPU, as a multiple of its L2 cache
+CACHE_FACTOR = 4  # size of the buffers of a copy within the GPU, as a multiple of its L2 cache
 _MIB = 1 << 20
-_LOCAL_BYTES = 4096 * _MIB  # at most, of each of the two buffers
-_LOCAL_SHARE = (
-    4  # each takes at most this part of the free memory: two buffers, and as much for comparing
-)
+_LOCAL_BYTES = 4096 * _MIB  # maximum size of each of the two buffers
+# Divisor of the free memory for each buffer: there are two, and the comparison needs as much again.
+_LOCAL_SHARE = 4
 _HOST_BUFFERS = 4
 _PATHS = 7  # without peers
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
 class CopyError(Exception):
-    """The GPU or its memory is not what the load needs; the message is one
-    sentence for the user.
-    """
+    """The GPU or its memory does not meet the load's needs; the message is one sentence."""
 
 
 def _mebibytes(text: str) -> int:
@@ -110,9 +106,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def require_host_memory(mib: int, available: int) -> None:
-    """Raises ArraysError where the host's buffers would take more than half of
-    what is available.
-    """
+    """Raise ArraysError where the host buffers would take over half of the available memory."""
     needed = _HOST_BUFFERS * mib * _MIB
     if 2 * needed > available:
         raise ArraysError(
@@ -123,8 +117,9 @@ def require_host_memory(mib: int, available: int) -> None:
 
 
 def local_words(free: int, l2_bytes: int) -> int:
-    """Words of each buffer of a copy within a GPU that has so many bytes free; raises CopyError
-    where its cache could serve them.
+    """Words of each buffer of a copy within a GPU with `free` bytes of free memory.
+
+    Raises CopyError where the buffers would be so small that the L2 cache could serve them.
     """
     size = min(_LOCAL_BYTES, free // _LOCAL_SHARE // _MIB * _MIB)
     if size < max(_MIB, CACHE_FACTOR * l2_bytes):
@@ -136,17 +131,16 @@ def local_words(free: int, l2_bytes: int) -> int:
 
 
 def background_copies(own: float, other: float) -> int:
-    """Copies that must run the other way so that it is busy for the whole of one copy, by the
-    GB/s of each way alone.
+    """Number of copies that keep the other direction busy for the whole of one copy.
+
+    `own` and `other` are the GB/s of each direction alone.
     """
     return 2 + math.ceil(other / own)
 
 
 @dataclass(slots=True)
 class CopyRun:
-    """The load as it goes on: what it was asked, where it says what it finds, and how many
-    copies it found wrong.
-    """
+    """The state of a running load: its options, its output, and the number of wrong copies."""
 
     options: argparse.Namespace
     output: Output
@@ -155,7 +149,7 @@ class CopyRun:
     wrong: int = 0
 
     def measure(self, transfer: Transfer) -> CopyTally:
-        """Take one path, and say at once what it gave."""
+        """Measure one path, and report it at once."""
         tally = measure_copies(
             transfer, self.options.seconds, self.output.miscompare, self.options.inject
         )
@@ -166,13 +160,13 @@ class CopyRun:
         return tally
 
     def measure_own(self, transfer: Transfer) -> float:
-        """Take one path of GPU 0 alone; GB/s."""
+        """Measure one path of GPU 0 alone; returns GB/s."""
         tally = self.measure(transfer)
         self.wrong += tally.wrong
         return tally.median
 
     def host(self) -> None:
-        """Between host and GPU: pinned, both ways at once, pageable."""
+        """Measure the paths between host and GPU: pinned, bidirectional, pageable."""
         import torch
 
         size, count = self.options.mib * _MIB, self.options.mib * _MIB // WORD
@@ -216,7 +210,7 @@ class CopyRun:
         )
 
     def measure_local(self, l2_bytes: int) -> None:
-        """Within the GPU's memory."""
+        """Measure copies within the GPU's memory."""
         import torch
 
         torch.cuda.empty_cache()
@@ -238,7 +232,7 @@ class CopyRun:
         )
 
     def peer(self, index: int) -> None:
-        """Into the memory of another GPU."""
+        """Measure copies into the memory of another GPU."""
         import torch
 
         count = self.options.mib * _MIB // WORD
@@ -250,7 +244,7 @@ class CopyRun:
         self.output.reading("copy_own_p2p_miscompares", "count", pair, tally.wrong)
 
     def products(self, l2_bytes: int) -> None:
-        """The table of elementwise products."""
+        """Measure the table of elementwise products."""
         import torch
 
         torch.cuda.empty_cache()
@@ -265,8 +259,9 @@ class CopyRun:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """All paths from first to last reading; raises CardError, CopyError, NumaError, and
-    RuntimeError for what CUDA and torch say.
+    """Measure all paths, from the first to the last reading.
+
+    Raises CardError, CopyError, NumaError, and RuntimeError for errors of CUDA and torch.
     """
     card = gpu_identity()
     parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib, **card}
@@ -302,7 +297,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The program; see the module for its exit status."""
+    """The program; the module's docstring lists its exit statuses."""
     parser = arguments()
     options = parser.parse_args(argv)
     try:

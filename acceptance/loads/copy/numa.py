@@ -1,9 +1,7 @@
-"""The host memory next to a GPU: its NUMA node, and this process pinned to the CPUs there.
+"""The NUMA node of a GPU, and pinning this process to its CPUs.
 
-Standard library only.
-
-A page lies on the node whose CPU touches it first. (Binding memory to a node by `set_mempolicy` is
-refused in a container.)
+The kernel places a page on the node whose CPU touches it first. (Binding memory to a node by
+`set_mempolicy` is refused in a container.) Standard library only.
 """
 
 from __future__ import annotations
@@ -16,16 +14,14 @@ from pathlib import Path
 
 
 class NumaError(Exception):
-    """The kernel says something of a NUMA node that is not known here; the message is one
-    sentence that quotes it.
-    """
+    """The kernel's text about a NUMA node is not understood; the message quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The CPUs of a GPU's own node that this process may use; none where it is not to be pinned.
+    """The CPUs of a GPU's own node that this process may use; empty where it is not to be pinned.
 
-    `told` says which, or why not.
+    `told` is a sentence that says which, or why not.
     """
 
     cpus: frozenset[int]
@@ -33,12 +29,12 @@ class Placement:
 
 
 def pci_address(domain: int, bus: int, device: int) -> str:
-    """As sysfs spells it: 0000:c1:00.0."""
+    """A PCI address in sysfs spelling: 0000:c1:00.0."""
     return f"{domain:04x}:{bus:02x}:{device:02x}.0"
 
 
 def placement(address: str, allowed: Set[int], root: Path = Path("/")) -> Placement:
-    """Where host memory for the GPU at this PCI address belongs; raises NumaError."""
+    """The CPUs beside the GPU at this PCI address; raises NumaError."""
     free = "host memory is wherever the kernel puts it"
     path = root / "sys/bus/pci/devices" / address / "numa_node"
     text = _content(path)
@@ -65,7 +61,7 @@ def placement(address: str, allowed: Set[int], root: Path = Path("/")) -> Placem
 
 
 def cpu_list(text: str) -> frozenset[int]:
-    """The CPUs of a list as the kernel writes it, 0-3,8,10-11; raises NumaError."""
+    """The CPUs of a list in the kernel's format, 0-3,8,10-11; raises NumaError."""
     cpus: set[int] = set()
     for part in text.split(",") if text else ():
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part, re.ASCII)
@@ -76,10 +72,9 @@ def cpu_list(text: str) -> frozenset[int]:
 
 
 def pin_process(address: str) -> str:
-    """Pin this process to the CPUs beside the GPU at this address, where there are such; returns
-    what was done.
+    """Pin this process to the CPUs beside the GPU at this address, where there are any.
 
-    Raises NumaError.
+    Returns a sentence that says what was done. Raises NumaError.
     """
     found = placement(address, os.sched_getaffinity(0))
     if found.cpus:

@@ -1,16 +1,15 @@
-"""What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs
-once.
+"""The copied data: 64-bit words, each of which occurs once; and their comparison.
 
 Word i of a buffer is number `first` + i of the SplitMix64 sequence (`exact_product.spread`). That
 sequence is a one-to-one map of the 64-bit numbers, as it only multiplies by odd numbers and mixes
 in shifted copies of the word itself. So no word occurs twice, in one buffer or in two whose numbers
-differ, and a word that was left out, doubled, or put in another's place is found as surely as one
-whose bits were changed. Number 0 gives the word 0, no buffer begins there, and so 0 is in no
-buffer: it is what a destination is spoiled with.
+differ. A word that was left out, doubled, or swapped with another is found as surely as one with
+flipped bits. Number 0 gives the word 0. No buffer begins there, so no buffer contains 0, and 0 is
+the value with which destinations are spoiled.
 
-Where a buffer begins: that of a path whose destination is spoiled before each copy at
-`first_number(seed)`; every copy that may reach another GPU at `first_of(source, destination,
-turn)`, so that what another GPU sent, or this one sent before, is wrong in every word.
+A path whose destination is spoiled before each copy has a buffer that begins at
+`first_number(seed)`. Every copy that may reach another GPU begins at `first_of(source, destination,
+turn)`, so that data of another GPU, or of an earlier turn, is wrong in every word.
 
 The processor makes the words here; a GPU makes them for itself (`device_pattern`), so no check
 relies on a copy.
@@ -33,25 +32,25 @@ WORD = 8  # bytes
 SEED_SHIFT = 40  # a buffer may have 2**40 words, 8 TiB
 SPOILED = 0
 FLIPPED = 21  # the bit that `--inject wrong` inverts, in the middle of a buffer
-LISTED = 4  # wrong words told in a report; all are counted
-_PIECE_SHIFT = 31  # a copy of its own pattern may have 2**31 words, 16 GiB
-_BLOCK = 65536  # words made at a time: what they are made from stays in the cache
+LISTED = 4  # wrong words listed in a report; all are counted
+_PIECE_SHIFT = 31  # a copy with a pattern of its own may have 2**31 words, 16 GiB
+_BLOCK = 65536  # words made at a time: their intermediate values stay in the cache
 
 
 def first_number(seed: int) -> int:
-    """Where in the sequence the words of this seed (1 to 255) begin; ValueError for another."""
+    """The sequence number of a seed's first word. The seed is 1 to 255; ValueError for another."""
     if not 1 <= seed <= 255:
         raise ValueError(f"{seed} is no seed from 1 to 255")
     return seed << SEED_SHIFT
 
 
 def first_of(source: str, destination: str, turn: int) -> int:
-    """Where in the sequence the words of one copy begin.
+    """The sequence number of the first word of one copy.
 
-    `source` and `destination` are the GPUs' UUIDs, `turn` counts the copies between them.
-    The next 2**32 turns of a pair share no word. Two pairs begin apart by a digest of their names:
-    that they meet at one turn has a chance of 2**-32. All numbers are from 2**63 on, beyond those
-    of every seed.
+    `source` and `destination` are the GPUs' UUIDs, `turn` counts the copies between them. The next
+    2**32 turns of a pair share no word. The start of a pair is a digest of its names; the chance
+    that two pairs meet at one turn is 2**-32. All numbers are from 2**63 on, beyond those of every
+    seed.
     """
     pair = hashlib.sha256(f"{source}->{destination}".encode()).digest()
     place = (int.from_bytes(pair[:4], "big") + turn) % (1 << (63 - _PIECE_SHIFT))
@@ -59,18 +58,17 @@ def first_of(source: str, destination: str, turn: int) -> int:
 
 
 def write(words: Words, first: int) -> None:
-    """Fill a host buffer with the words that begin at number `first`."""
+    """Fill a host buffer with the words from number `first` on."""
     for begin in range(0, words.size, _BLOCK):
         part = words[begin : begin + _BLOCK]
         part[...] = spread(part.size, first + begin)
 
 
 def fault(expected: Words, got: Words) -> dict[str, Any] | None:
-    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None
-    where it does not.
+    """How a host buffer differs from the expected one; None where it does not.
 
-    `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
-    over them.
+    The whole buffer is compared, bit for bit. `unwritten` counts the wrong `words` that still hold
+    the value with which the buffer was spoiled: nothing was written over them.
     """
     if bits.same_bits(expected, got):
         return None

@@ -1,4 +1,4 @@
-"""The loop around a timed copy: spoil, copy, compare, and again, until the time is over.
+"""The loop around a timed copy: spoil, copy, compare, and repeat until the time is over.
 
 Standard library only.
 """
@@ -13,35 +13,36 @@ from typing import Any, Protocol
 
 Report = Callable[[dict[str, Any]], None]
 
-COUNTED = 3  # timed copies at least
-REPORTED = 8  # wrong copies told in detail, of one path; all are counted
-_INJECTED_TURN = 1  # the first that counts
+COUNTED = 3  # minimum number of timed copies
+REPORTED = 8  # wrong copies of one path reported in detail; all are counted
+_INJECTED_TURN = 1  # the first turn that is timed
 
 
 class Transfer(Protocol):
-    """One path of data, as it is measured; `counted` is how many bytes one copy counts for."""
+    """One data path to measure; `counted` is the number of bytes that one copy counts for."""
 
     name: str
     component: str
     counted: int
 
     def ready(self) -> None:
-        """Make the destination wrong, and the source right."""
+        """Spoil the destination, and write the source."""
 
     def timed(self, times: int) -> float:
-        """Copy so many times; the seconds that it took."""
+        """Copy `times` times; returns the seconds taken."""
 
     def fault(self) -> dict[str, Any] | None:
-        """Compare all of the destination; None where it is right."""
+        """Compare the whole destination; None where it is right."""
 
     def corrupt(self) -> None:
-        """Change one byte of the destination (for `--inject wrong`)."""
+        """Change one byte of the destination, for `--inject wrong`."""
 
 
 @dataclass(slots=True)
 class CopyTally:
-    """What the copies of one path gave: GB/s of each that counts, how many were compared, and
-    how many of those were wrong.
+    """The results of one path's copies.
+
+    GB/s of each timed copy, and the number of copies compared and found wrong.
     """
 
     rates: list[float] = field(default_factory=list)
@@ -50,7 +51,7 @@ class CopyTally:
 
     @property
     def median(self) -> float:
-        """GB/s."""
+        """Median in GB/s."""
         return statistics.median(self.rates)
 
     def summary(self, name: str) -> str:
@@ -73,11 +74,10 @@ def measure_copies(
     inject: str | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CopyTally:
-    """One copy to warm up, then copies until `seconds` are over, three at least; each is timed
-    alone, and compared whole afterwards.
+    """Copy once to warm up, then until `seconds` are over, at least three times.
 
-    `inject`: "wrong" changes one byte of one destination before it is compared, "slow" copies twice
-    and counts once.
+    Each copy is timed alone, and compared whole afterwards. `inject`: "wrong" changes one byte of
+    one destination before it is compared, "slow" copies twice and counts once.
     """
     tally = CopyTally()
     times = 2 if inject == "slow" else 1

@@ -1,11 +1,9 @@
-"""The copies themselves: what lies where, how one is started, timed and compared.
+"""The copies themselves: their buffers, and how a copy is started, timed and compared.
 
-GPU 0 is the current device of the process.
-
-Each destination is spoiled as a whole before each copy, so what is found in it afterwards is that
-copy's doing. Where the time is taken by CUDA events, work of some tenths of a millisecond is queued
-before the first event: the copy and both events are then in the queue before the GPU comes to them,
-and the time holds nothing of the host's.
+GPU 0 is the current device of the process. Each destination is spoiled as a whole before each copy,
+so its later content comes from that copy alone. Where CUDA events take the time, work of some
+tenths of a millisecond is queued before the first event. The copy and both events are then in the
+queue before the GPU reaches them, and the time includes no delay of the host.
 """
 
 from __future__ import annotations
@@ -22,13 +20,13 @@ class Direction(Protocol):
     """Two buffers and the direction between them."""
 
     def spoil(self) -> None:
-        """Make the destination wrong, and the source right."""
+        """Spoil the destination, and write the source."""
 
     def copy(self) -> None:
         """Queue the copy."""
 
     def fault(self) -> dict[str, Any] | None:
-        """Compare all of the destination; None where it is right."""
+        """Compare the whole destination; None where it is right."""
 
     def corrupt(self) -> None:
         """Change a byte of the destination."""
@@ -37,7 +35,7 @@ class Direction(Protocol):
 class HostToDevice:
     """From a host buffer, which holds the words of `seed`, to a GPU buffer.
 
-    The GPU compares with words that it makes itself.
+    The GPU compares the destination with words that it makes itself.
     """
 
     def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
@@ -61,8 +59,9 @@ class HostToDevice:
 
 
 class DeviceToHost:
-    """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host
-    buffer, compared with `reference` there.
+    """From a GPU buffer to a host buffer, where it is compared with `reference`.
+
+    The GPU writes the words of `seed` anew for each copy.
     """
 
     def __init__(self, device: Tensor, host: Tensor, seed: int, reference: Words) -> None:
@@ -75,7 +74,7 @@ class DeviceToHost:
         self._words: Words = host.numpy().view(reference.dtype)
 
     def spoil(self) -> None:
-        """Overwrite the destination, then queue the writing of the source."""
+        """Overwrite the destination, then queue the write of the source."""
         self._words.fill(SPOILED)
         device_pattern.write(self.device, self.first)
 
@@ -93,12 +92,11 @@ class DeviceToHost:
 
 
 class DeviceToDevice:
-    """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it
-    lies.
+    """From a buffer of GPU 0 to one of the same GPU or of a peer, compared at the destination.
 
-    Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what
-    another turn or another GPU left in the destination is wrong. The GPU of the destination
-    overwrites it before the copy, makes the expected words, and compares.
+    Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: data of
+    another turn or another GPU in the destination is wrong. The destination's GPU overwrites it
+    before the copy, makes the expected words, and compares.
     """
 
     def __init__(self, source: Tensor, destination: Tensor, uuids: tuple[str, str]) -> None:
@@ -107,19 +105,17 @@ class DeviceToDevice:
 
     @property
     def first(self) -> int:
-        """Where the words of this turn begin."""
+        """The sequence number of this turn's first word."""
         return first_of(*self.uuids, self.turn)
 
     def spoil(self) -> None:
-        """Queue the overwriting of the destination by its own GPU, then new
-        words into the source.
-        """
+        """Queue the spoiling of the destination by its own GPU, then new words into the source."""
         self.turn += 1
         self.destination.fill_(SPOILED)
         device_pattern.write(self.source, self.first)
 
     def copy(self) -> None:
-        """Queue the copy: on the source's GPU, once both GPUs have done what was queued before."""
+        """Queue the copy on the source's GPU, after all work queued on both GPUs."""
         self.destination.copy_(self.source, non_blocking=True)
 
     def fault(self) -> dict[str, Any] | None:
@@ -132,17 +128,17 @@ class DeviceToDevice:
 
 
 class UnidirectionalTransfer:
-    """One way by itself, timed by CUDA events."""
+    """One direction by itself, timed by CUDA events."""
 
     def __init__(self, name: str, component: str, counted: int, way: Direction) -> None:
         self.name, self.component, self.counted, self.way = name, component, counted, way
 
     def ready(self) -> None:
-        """Make the destination wrong."""
+        """Spoil the destination, and write the source."""
         self.way.spoil()
 
     def timed(self, times: int) -> float:
-        """Seconds from the copy's begin to its end, by the GPU's clock."""
+        """Seconds from the copy's beginning to its end, by the GPU's clock."""
         import torch
 
         began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -154,7 +150,7 @@ class UnidirectionalTransfer:
         return float(began.elapsed_time(ended)) / 1e3
 
     def fault(self) -> dict[str, Any] | None:
-        """Compare all of the destination."""
+        """Compare the whole destination."""
         return self.way.fault()
 
     def corrupt(self) -> None:
@@ -163,8 +159,9 @@ class UnidirectionalTransfer:
 
 
 class PageableTransfer(UnidirectionalTransfer):
-    """One way from or to pageable memory: the driver copies through buffers of its own, so the
-    host's clock times it.
+    """One direction from or to pageable memory, timed by the host's clock.
+
+    The driver copies through its own buffers, which CUDA events do not cover.
     """
 
     def timed(self, times: int) -> float:
@@ -180,11 +177,11 @@ class PageableTransfer(UnidirectionalTransfer):
 
 
 class BidirectionalTransfer(UnidirectionalTransfer):
-    """One way while the other is busy for the whole time: the other's copies are queued first,
-    `beside` of them, and end later.
+    """One direction, timed while the other is busy throughout.
 
-    `apart` counts the copies for which they did not, however many there were: where a GPU cannot
-    copy both ways at once. The time is then that of waiting for the other way as well.
+    `beside` copies of the other direction are queued first, and end later. `apart` counts the
+    copies for which they ended earlier, however many there were: on a GPU that cannot copy both
+    ways at once. The time then includes the wait for the other direction.
     """
 
     def __init__(
@@ -197,7 +194,7 @@ class BidirectionalTransfer(UnidirectionalTransfer):
         self._first, self._second = torch.cuda.Stream(), torch.cuda.Stream()
 
     def ready(self) -> None:
-        """Make both destinations wrong."""
+        """Spoil both destinations, and write both sources."""
         import torch
 
         self.way.spoil()
@@ -205,8 +202,9 @@ class BidirectionalTransfer(UnidirectionalTransfer):
         torch.cuda.synchronize()
 
     def timed(self, times: int) -> float:
-        """Seconds of the way measured; once more beside twice as many, should
-        the other have ended before.
+        """Seconds of the measured direction.
+
+        Measured again beside twice as many copies where those of the other direction ended first.
         """
         took, covered = self._once(times)
         if not covered:
@@ -235,6 +233,6 @@ class BidirectionalTransfer(UnidirectionalTransfer):
         return float(began.elapsed_time(ended)) / 1e3, covered
 
     def fault(self) -> dict[str, Any] | None:
-        """Compare all of both destinations; `beside` marks a fault of the other way."""
+        """Compare both destinations whole; `beside` marks a fault of the other direction."""
         found, besides = self.way.fault(), self.other.fault()
         return found if found is not None or besides is None else {"beside": True, **besides}

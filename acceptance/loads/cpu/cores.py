@@ -1,11 +1,12 @@
-"""Which cores a load uses, as its command line says it.
+"""The cores of a load, as its command line names them.
 
-    0,1;2,3                               two cores, each with two logical CPUs: the first of each
-    is used performance=0,1;2,3 efficiency=4;5    cores of different kinds, compared only with their
-    own kind
+    0,1;2,3
+        two cores, each with two logical CPUs: the first of each is used
+    performance=0,1;2,3 efficiency=4;5
+        cores of different kinds, compared only with their own kind
 
-Groups stand apart by spaces, cores by semicolons, the logical CPUs (hardware threads) of one core
-by commas. A single group without a name is called `all`. Standard library only.
+Spaces separate groups, semicolons separate cores, commas separate the logical CPUs (hardware
+threads) of one core. A single group without a name is called `all`. Standard library only.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ class Core:
 
     @property
     def cpu(self) -> int:
-        """The logical CPU that the load runs on: the core's first."""
+        """The logical CPU that the load uses: the core's first."""
         return self.cpus[0]
 
     @property
     def component(self) -> str:
-        """Its name in readings."""
+        """The core's name in readings."""
         return f"core:{self.cpu}"
 
 
 def parse_cores(text: str) -> tuple[Core, ...]:
-    """Read the command line's form; raises CoresError for any other, for a CPU named twice and
-    for a group named twice.
+    """Parse the command line's form.
+
+    Raises CoresError for any other form, and for a CPU or a group named twice.
     """
     found: list[Core] = []
     words = text.split()
@@ -74,7 +76,7 @@ def parse_cores(text: str) -> tuple[Core, ...]:
 
 
 def by_group(cores: tuple[Core, ...]) -> dict[str, list[list[int]]]:
-    """The cores as the hello line states them: group, its cores, their logical CPUs."""
+    """The cores as the hello line has them: group, its cores, their logical CPUs."""
     groups: dict[str, list[list[int]]] = {}
     for core in cores:
         groups.setdefault(core.group, []).append(list(core.cpus))
@@ -82,8 +84,9 @@ def by_group(cores: tuple[Core, ...]) -> dict[str, list[list[int]]]:
 
 
 def require_allowed(cores: tuple[Core, ...], allowed: set[int] | None = None) -> None:
-    """Raise CoresError when this process may not run on one of the cores' first
-    CPUs (`allowed` is for tests).
+    """Raise CoresError when this process may not run on the first CPU of one of the cores.
+
+    `allowed` is for tests.
     """
     usable = os.sched_getaffinity(0) if allowed is None else allowed
     refused = [str(core.cpu) for core in cores if core.cpu not in usable]

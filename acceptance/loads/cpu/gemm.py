@@ -1,23 +1,23 @@
-"""The matrix load for the CPU: all cores multiply at the same time, and every result is verified.
+"""The CPU's matrix load: all cores multiply at the same time, and every result is verified.
 
     python -m acceptance.loads.cpu.gemm --dtype float64 --seconds 60 --cores '0,1;2,3'
 
-One process a physical core, pinned to the core's first logical CPU, makes the same product of two
-size x size matrices of whole numbers (`exact_product.py`) with numpy's BLAS in one thread. The
-first product is checked in exact integer arithmetic; every later one is compared with the first,
-bit for bit and whole, in the same loop; the result buffer is spoiled in between, so that a
-multiplication that did nothing is found. The digests of the cores' first products are compared with
-each other. The workers warm up, start at one moment, and stop at one deadline.
+One process for each physical core, pinned to the core's first logical CPU, multiplies two size x
+size matrices of whole numbers (`exact_product.py`) with numpy's BLAS in one thread. The first
+product is checked in exact integer arithmetic. In the same loop every later one is compared with
+the first, bit for bit and whole. The result buffer is spoiled in between, so that a multiplication
+that did nothing is found. The digests of the cores' first products are compared with each other.
+The workers warm up, start at one moment, and stop at one deadline.
 
-What is measured: products completed x 2 x size**3 / seconds of the worker's own loop, comparing
-included, for every core while all others work too. What is not: the cores' other hardware threads
-(their SMT siblings are idle), more than one thread a product, other inputs than whole numbers
-(power differs with the data), memory bandwidth. At the default size of 1536 a worker holds four
-matrices: 75 MB in float64, 38 MB in float32, beside some 40 MB for Python and numpy.
+The measurement is products completed x 2 x size**3 / seconds of the worker's own loop, comparing
+included, for every core while all others work too. It does not cover the cores' other hardware
+threads (their SMT siblings are idle), more than one thread a product, inputs other than whole
+numbers (power differs with the data), or memory bandwidth. At the default size of 1536 a worker
+holds four matrices: 75 MB in float64, 38 MB in float32, beside some 40 MB for Python and numpy.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
-fell silent, with one sentence on standard error and no end line; 2 for arguments that cannot be
-used.
+stopped answering, with one sentence on standard error and no end line; 2 for arguments that cannot
+be used.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def ratios(rates: dict[Core, float]) -> dict[Core, float]:
-    """Each core's rate over the median of the other cores of its group; a core alone in its
-    group has none.
+    """Each core's rate over the median of the other cores of its group.
+
+    A core alone in its group has no ratio.
     """
     found = {}
     for core, rate in rates.items():
@@ -110,11 +111,10 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
 
 
 def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
-    """Digest to components, when cores whose first product passed the integer check do not all have
-    the same; else empty.
+    """Components by digest, where the first products of the cores differ; else empty.
 
-    The integer check compares values, and this compares bits: two right products have both in
-    common.
+    Only cores whose first product passed the integer check count. That check compares values, this
+    one compares bits: two right products agree in both.
     """
     groups: dict[str, list[str]] = {}
     for core, answer in ready.items():
@@ -130,7 +130,7 @@ def conclude(
     ready: dict[Core, WorkerReady],
     laps: dict[Core, LoopResult],
 ) -> None:
-    """Turn what the workers said into the readings, and end the output."""
+    """Write the readings from the workers' messages, and end the output."""
     short = SHORT[dtype]
     groups = digest_outliers(ready)
     if groups:
@@ -163,7 +163,7 @@ def conclude(
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """Drive the workers from fork to the last reading; raises WorkerLost."""
+    """Run the workers from fork to the last reading; raises WorkerLost."""
     cores: tuple[Core, ...] = options.cores
     parameters: dict[str, Any] = {
         "dtype": options.dtype,
@@ -177,7 +177,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            # here, so that numpy is loaded by the pinned worker and never by the parent
+            # imported here, so that the pinned worker loads numpy and the parent never does
             gemm_worker,
         )
 
@@ -217,10 +217,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The program; see the module for its exit status."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # ends parent and workers alike, without tracebacks
+    """The program; the module's docstring lists its exit statuses."""
+    # ends parent and workers alike, without tracebacks
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parser = arguments()
     options = parser.parse_args(argv)
     try:

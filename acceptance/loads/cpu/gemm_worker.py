@@ -1,7 +1,6 @@
-"""What one worker of the matrix load does, on its core, and the faults that are put in on purpose
-(`--inject`).
+"""One worker of the matrix load, on its core, and the injected faults (`--inject`).
 
-Imported by the worker only: numpy must see the thread limits first.
+Imported by the worker only: the thread limits must be set before numpy is loaded.
 """
 
 from __future__ import annotations
@@ -58,13 +57,14 @@ def inject_fault(kind: str, multiply: Multiply) -> Multiply:
     return faulty
 
 
-_REPORTED = 8  # miscompares told in detail by one worker; all are counted
+_REPORTED = 8  # miscompares reported in detail by one worker; all are counted
 
 
 @dataclass(slots=True)
 class ProductCheck:
-    """The check of every product after the first: the same bits as the first, and then the
-    buffer is spoiled for the next one.
+    """The bitwise comparison of every later product with the first.
+
+    It spoils the buffer afterwards for the next product.
     """
 
     first: Matrix
@@ -74,8 +74,9 @@ class ProductCheck:
     wrong: int = 0
 
     def __call__(self, turn: int) -> None:
-        """Compare the product of this turn; what differs is counted, and the
-        first few are reported.
+        """Compare the product of this turn.
+
+        Differences are counted, and the first few reported.
         """
         if not bits.same_bits(self.first, self.result):
             self.wrong += 1
@@ -93,12 +94,12 @@ class ProductCheck:
 
 
 def spoiled_result(size: int, dtype: str) -> Matrix:
-    """A result buffer that holds no result."""
+    """A result buffer filled with a value that no right result has."""
     return np.full((size, size), bits.SPOILED, dtype=dtype)
 
 
 def numpy_product(size: int, dtype: str) -> tuple[Matrix, Matrix, Multiply]:
-    """The two operands, and their multiplication by numpy's BLAS into a given buffer."""
+    """The two operands, and a function that multiplies them by numpy's BLAS into a given buffer."""
     a, b = operand(size, dtype, 1), operand(size, dtype, 2)
 
     def multiply(_turn: int, out: Matrix) -> None:
@@ -108,14 +109,16 @@ def numpy_product(size: int, dtype: str) -> tuple[Matrix, Matrix, Multiply]:
 
 
 def library() -> str:
-    """Which numpy and BLAS make the products, for the record."""
+    """The versions of numpy and BLAS, for the record."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index,call-overload,unused-ignore]
     return f"numpy {np.__version__}, BLAS {blas.get('name')} {blas.get('version')}"
 
 
 def work(core: Core, connection: Connection, size: int, dtype: str, inject: str | None) -> None:
-    """Make and check the first product, say ready, wait for the start, make and compare products
-    until the deadline, say how many.
+    """The worker's whole sequence.
+
+    Make and check the first product, send ready, wait for the start, make and compare products
+    until the deadline, send the counts.
     """
 
     def report(details: dict[str, Any]) -> None:
@@ -137,8 +140,8 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     sleep_until(start)
     comparison = ProductCheck(first, result, report, start)
     products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
-    # A first product that was wrong makes nothing after it right: its equals are wrong too, and its
-    # unequals are not known to be right.
+    # Where the first product is wrong, no later product counts as right: one equal to it is wrong
+    # too, and one that differs is not known to be right.
     connection.send(
         ("lap", LoopResult(products, comparison.wrong if found is None else products, seconds))
     )

@@ -1,28 +1,26 @@
-"""The memory load: all cores copy and add arrays at the same time, at the speed of the memory, and
-every result is verified.
+"""The memory load: all cores copy and add arrays at memory speed, and every result is verified.
 
-    python -m acceptance.loads.cpu.memory_bandwidth --seconds 10 --cores '0,1;2,3' --llc-bytes
-    33554432
+    python -m acceptance.loads.cpu.memory_bandwidth --seconds 10 --cores '0;1' --llc-bytes 33554432
 
-One process a physical core, pinned to the core's first logical CPU, with three arrays of float64
-that it wrote first itself. Each of the three, summed over all workers, is at least four times the
-last-level caches together (`--llc-bytes`, all sockets; STREAM's rule), so the caches cannot hold
-them. All workers begin each repeat at one moment; a repeat is one or more passes over the whole
-arrays, at least a tenth of a second. Copy (a = b) and triad (a = b + 3 c) take turns until the time
-is over, three counted repeats each at least. After every repeat, outside its time, the whole result
-is verified bit for bit (triad against integer arithmetic) and then spoiled in places, so that a
-repeat that did nothing is found.
+One process for each physical core, pinned to the core's first logical CPU, has three arrays of
+float64 that it wrote first itself. Each of the three, summed over all workers, is at least four
+times the last-level caches together (`--llc-bytes`, all sockets; STREAM's rule), so the caches
+cannot hold them. All workers begin each repeat at one moment. A repeat is one or more passes over
+the whole arrays, and lasts at least a tenth of a second. Copy (a = b) and triad (a = b + 3 c) take
+turns until the time is over, with at least three counted repeats each. After every repeat, outside
+the timed part, the whole result is verified bit for bit (triad against integer arithmetic) and then
+spoiled in places, so that a repeat that did nothing is found.
 
-What is measured: bytes / seconds from the first worker's start to the last one's end, median of the
-repeats. Bytes are counted as STREAM counts them: 16 an element for copy (one read, one written), 24
-for triad (two read, one written). What is not: the line that a core reads before it overwrites part
-of it is not counted (the C library's copy mostly avoids that read, triad does not, so triad may
-move a third more than it is credited with); no other hardware threads, no far memory of another
-socket, no latency.
+The measurement is bytes / seconds from the first worker's start to the last one's end, median of
+the repeats. Bytes are counted as STREAM counts them: 16 an element for copy (one read, one
+written), 24 for triad (two read, one written). Not counted is the cache line that a core reads
+before it overwrites part of it: the C library's copy mostly avoids that read, triad does not, so
+triad may move a third more than it is credited with. Not measured are other hardware threads, the
+remote memory of another socket, and latency.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
-fell silent, with one sentence on standard error and no end line; 2 for arguments that cannot be
-used.
+stopped answering, with one sentence on standard error and no end line; 2 for arguments that cannot
+be used.
 """
 
 from __future__ import annotations
@@ -49,9 +47,10 @@ NAME = "memory_bandwidth"
 BYTES_AN_ELEMENT = {"copy": 16, "triad": 24}
 # https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
 CACHE_FACTOR = 4
-_SMALLEST_BYTES = 16 * 2**20  # of an array: a pass takes milliseconds even on one fast core
-_SHARE = 0.5  # of the available memory, for all arrays of all workers
-_REPEAT_S = 0.1  # a start that is 0.1 ms uneven is then a thousandth
+# minimum bytes of an array: a pass takes milliseconds even on one fast core
+_SMALLEST_BYTES = 16 * 2**20
+_SHARE = 0.5  # share of the available memory for all arrays of all workers
+_REPEAT_S = 0.1  # minimum; an uneven start of 0.1 ms is then a thousandth
 _COUNTED = 3
 _PROGRESS_S = 5.0
 
@@ -62,7 +61,7 @@ class ArraysError(Exception):
 
 @dataclass(slots=True)
 class KernelTally:
-    """What the repeats of one kernel gave: GB/s of each, and wrong elements in all."""
+    """The results of one kernel's repeats: GB/s of each, and wrong elements in total."""
 
     rates: list[float] = field(default_factory=list)
     wrong: int = 0
@@ -76,8 +75,9 @@ def whole_number(text: str) -> int:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that can be had without swapping, as the kernel estimates it (MemAvailable); raises
-    ArraysError when it does not say.
+    """Memory available without swapping, as the kernel estimates it (MemAvailable).
+
+    Raises ArraysError where the kernel does not report it.
     """
     text = (root / "proc/meminfo").read_text()
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
@@ -89,8 +89,9 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, available: int) -> int:
-    """Elements of each array of each worker, so that the arrays exceed the caches and fit into
-    memory; raises ArraysError.
+    """Elements of each array of each worker.
+
+    The arrays exceed the caches and fit into memory; raises ArraysError where both are impossible.
     """
     least = math.ceil(CACHE_FACTOR * llc_bytes / workers)  # bytes of one array of one worker
     array = (
@@ -157,7 +158,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace, count: int, output: Output) -> None:
-    """Drive the workers from fork to the last reading; raises WorkerLost."""
+    """Run the workers from fork to the last reading; raises WorkerLost."""
     cores: tuple[Core, ...] = options.cores
     parameters: dict[str, Any] = {
         "seconds": options.seconds,
@@ -171,7 +172,7 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            # here, so that numpy is loaded by the pinned worker and never by the parent
+            # imported here, so that the pinned worker loads numpy and the parent never does
             memory_worker,
         )
 
@@ -217,10 +218,9 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The program; see the module for its exit status."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # ends parent and workers alike, without tracebacks
+    """The program; the module's docstring lists its exit statuses."""
+    # ends parent and workers alike, without tracebacks
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parser = arguments()
     options = parser.parse_args(argv)
     try:

@@ -1,10 +1,9 @@
-"""What one worker of the memory load does, on its core.
+"""One worker of the memory load, on its core.
 
-Imported by the worker only: numpy must see the worker's environment.
-
-Three arrays of float64, a (written), b and c (read), written first by the pinned worker, so that
-the kernel puts them into the memory next to its core. b and c hold whole numbers from 1 to 2**50,
-so b + 3 c is exact and is known in integers.
+Imported by the worker only: numpy must be loaded in the worker's environment. The three arrays of
+float64, a (written), b and c (read), are first written by the pinned worker, so that the kernel
+puts them into the memory next to its core. b and c hold whole numbers from 1 to 2**50, so b + 3 c
+is exact and is known in integers.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from acceptance.loads.exact_product import spread
 
 Array = NDArray[np.float64]
 
-# Elements that triad works on at a time: 512 KiB, so that what the multiplication leaves for the
-# addition is still in the cache of the core. Measured on one core of a server CPU with 1 MiB of L2,
+# Elements that triad processes at a time: 512 KiB, so that the result of the multiplication is
+# still in the core's cache for the addition. Measured on one core of a server CPU with 1 MiB of L2,
 # GB/s: 19 at 8192 elements, 23 at 32768, 25 at 65536, 28 at 131072 (which fills that L2).
 BLOCK = 65536
 SCALAR = np.float64(3.0)
@@ -45,7 +44,7 @@ class Arrays:
 
     @classmethod
     def allocate(cls, count: int, cpu: int) -> Arrays:
-        """Allocate and write all three; a holds no result."""
+        """Allocate and write all three arrays; a is spoiled."""
         a, b, c = (np.empty(count, dtype=np.float64) for _ in range(3))
         arrays = cls(a, b, c)
         for first in range(0, count, BLOCK):
@@ -65,21 +64,20 @@ class Arrays:
         np.copyto(self.a, self.b)
 
     def triad(self) -> None:
-        """a = b + 3 c, block by block: 3 c goes into a's block and b is added to it there, while
-        it is in the cache.
+        """a = b + 3 c, block by block.
+
+        3 c goes into a's block, and b is added to it while it is in the cache.
         """
         for a, b, c in self.blocks:
             np.multiply(c, SCALAR, a)
             np.add(a, b, a)
 
     def copy_fault(self) -> dict[str, Any] | None:
-        """How a differs from b, bit for bit over the whole array; None when it does not."""
+        """How a differs from b, bit for bit over the whole array; None where it does not."""
         return None if bits.same_bits(self.a, self.b) else bits.difference(self.b, self.a)
 
     def triad_fault(self) -> dict[str, Any] | None:
-        """How a differs from b + 3 c computed in integers, bit for bit over the whole array;
-        None when it does not.
-        """
+        """How a differs from b + 3 c computed in integers; None where it does not."""
         faults: dict[str, Any] | None = None
         for number, (a, b, c) in enumerate(self.blocks):
             expected = (b.astype(np.int64) + 3 * c.astype(np.int64)).astype(np.float64)
@@ -96,10 +94,10 @@ class Arrays:
 
 
 def work(core: Core, connection: Connection, count: int, inject: str | None) -> None:
-    """Fill the arrays, say ready; for every start run the passes, verify, spoil a, and say when it
-    ran and how much was wrong.
+    """The worker's whole sequence, until the parent ends it.
 
-    It goes on until the parent ends it.
+    Fill the arrays and send ready. For every start run the passes, verify, spoil a, and send the
+    times and the number of wrong elements.
     """
     arrays = Arrays.allocate(count, core.cpu)
     connection.send(("ready", None))

@@ -1,4 +1,4 @@
-"""The timed loop of a compute load, apart from what it computes and how it is checked.
+"""The timed loop of a compute load, independent of the computation and its check.
 
 Standard library only.
 """
@@ -14,8 +14,9 @@ Step = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
-    """A worker is warm: the digest of its first product, whether the integer check found it
-    right, and what made it.
+    """A warm worker's message.
+
+    The digest of its first product, whether the integer check passed, and the library used.
     """
 
     digest: str
@@ -25,8 +26,9 @@ class WorkerReady:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What a worker did between start and deadline: products made, how many were wrong, and the
-    seconds of its own loop.
+    """A worker's result between start and deadline.
+
+    The number of products, the number of wrong ones, and the seconds of its own loop.
     """
 
     products: int
@@ -35,10 +37,10 @@ class LoopResult:
 
 
 def run_loop(until: float, multiply: Step, check: Step) -> tuple[int, float]:
-    """multiply(0), check(0), multiply(1), check(1), ... until the monotonic clock passes `until`;
-    once at least.
+    """Call multiply(0), check(0), multiply(1), check(1), ... until the monotonic time `until`.
 
-    Returns how many, and the seconds from the first call to the end of the last.
+    Each is called at least once. Returns the number of rounds, and the seconds from the first call
+    to the end of the last.
     """
     count = 0
     began = time.monotonic()

@@ -1,9 +1,9 @@
-"""One pinned process a core: started together, heard together, and none left behind.
+"""One pinned process for each core: started together, read together, and all ended at the end.
 
-The workers are forked, so that sixteen of them are there in milliseconds; the parent has no threads
-and has not imported numpy, so a fork is safe, and each worker loads numpy for itself, pinned and
-told to use one thread. Messages are (kind, value) pairs over a pipe of each worker's own. No
-semaphore and no shared memory: both may be out of reach in a container. Standard library only.
+The workers are forked, so sixteen of them start in milliseconds. The parent has no threads and has
+not imported numpy, so a fork is safe. Each worker is pinned and limited to one thread before it
+loads numpy itself. Messages are (kind, value) pairs over a pipe for each worker. Semaphores and
+shared memory may be unavailable in a container, so none is used. Standard library only.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ ONE_THREAD = {
         "GOTO_NUM_THREADS",
     )
 }
+# time between the start message and the start: enough for it to reach hundreds of workers
 END_S = 2.0  # for one whose pipe is closed
-_LEAD_S = (
-    0.05  # between the word to start and the start: long enough for it to reach hundreds of workers
-)
+_LEAD_S = 0.05
 
 
 class WorkerLost(Exception):
-    """A worker died or fell silent; the message is one sentence that names its core."""
+    """A worker died or stopped answering; the message is one sentence that names its core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,7 @@ class _Member:
 
 
 class Team:
-    """The workers of a load, from fork to end; leaving the `with` block kills
-    whatever still runs.
-    """
+    """The workers of a load, from fork to end; leaving the `with` block kills those still alive."""
 
     def __init__(self, cores: tuple[Core, ...], body: Body) -> None:
         context = multiprocessing.get_context("fork")
@@ -69,7 +66,7 @@ class Team:
                 target=_live, args=(core, theirs, body, os.getpid()), daemon=True
             )
             process.start()
-            theirs.close()  # else the pipe would not end with the worker
+            theirs.close()  # else the pipe would stay open after the worker's end
             self._members.append(_Member(core, process, ours))
 
     def __enter__(self) -> Team:
@@ -87,8 +84,9 @@ class Team:
             member.process.join()
 
     def start(self, message: Callable[[float], Any]) -> None:
-        """Send every worker `message(moment)`: the moment, on the monotonic
-        clock, at which all of them begin.
+        """Send every worker `message(moment)`.
+
+        `moment` is the time on the monotonic clock at which all of them begin.
         """
         value = message(time.monotonic() + _LEAD_S)
         for member in self._members:
@@ -104,11 +102,11 @@ class Team:
         other: MessageHandler,
         tick: Callable[[], None] = lambda: None,
     ) -> dict[Core, Any]:
-        """Wait until every worker has sent one message of this kind; what they send besides goes to
-        `other`, at once.
+        """Wait until every worker has sent one message of this kind.
 
-        `tick` is called about once a second. Raises WorkerLost when a worker ends first, or has not
-        answered in time; what the workers had sent until then has reached `other`.
+        Messages of other kinds go to `other` at once. `tick` is called about once a second. Raises
+        WorkerLost when a worker ends first, or has not answered in time; all that the workers had
+        sent until then has reached `other`.
         """
         answers: dict[Core, Any] = {}
         end = time.monotonic() + within_s
@@ -151,8 +149,9 @@ class Team:
 
 
 def sleep_until(moment: float) -> None:
-    """Return at this moment of the monotonic clock; the last millisecond is spent awake, as a
-    sleeper wakes late.
+    """Return at this moment of the monotonic clock.
+
+    The last millisecond is a busy wait, because sleeps end late.
     """
     while (left := moment - time.monotonic()) > 0:
         if left > 0.001:
@@ -179,11 +178,10 @@ def _live(core: Core, connection: Connection, body: Body, parent: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
-    if os.getppid() != parent:  # it died before the line above took effect
+    if os.getppid() != parent:  # the parent died before the line above took effect
         os._exit(1)
-    os.dup2(
-        2, 1
-    )  # only the parent speaks the protocol: a stray print of a worker must not tear its lines
+    # only the parent speaks the protocol: a stray print of a worker must not tear its lines
+    os.dup2(2, 1)
     os.sched_setaffinity(0, {core.cpu})
     os.environ.update(ONE_THREAD)
     body(core, connection)

@@ -1,5 +1,4 @@
-"""The seven number formats that products of matrices are made in, and how far a right product may
-be from the true one.
+"""The seven number formats of the matrix products, and the error bounds of a right product.
 
 Operands are normal-random in their format; int8 holds normal-random numbers of standard deviation
 32, rounded. Let c be one element of the product of n x n matrices, c = sum of n products p = a * b,
@@ -9,34 +8,33 @@ and independent of their sizes, so by Hoeffding's inequality any sum of some of 
 sampled elements less than once in ten million products. Then a right element differs from c by at
 most
 
-    result_error * |c|                              the result is rounded to its format + LIKELY *
-    operand_error * Q                    operands that the hardware rounds first (TF32: both to 10
-    bits, cut off): the error of
-                                                    each p has a random sign, so Hoeffding's
-                                                    inequality holds for their sum too
-    + n / step * sum_error * LIKELY * Q             each addition to the sum rounds it, at worst
-    always to the same side; tensor cores add
-                                                    `step` products at a time and cut off
-    + sqrt(n) * sum_error * LIKELY**2 * Q           tensor cores align the products of a step to the
-    largest number in it and cut off the
-                                                    rest: errors of random sign and at most
-                                                    sum_error * LIKELY * Q each (Azuma's inequality)
+    result_error * |c|
+        the result is rounded to its format
+    + LIKELY * operand_error * Q
+        operands that the hardware rounds first (TF32: both to 10 bits, cut off): the error of
+        each p has a random sign, so Hoeffding's inequality holds for their sum too
+    + n / step * sum_error * LIKELY * Q
+        each addition to the sum rounds it, at worst always to the same side; tensor cores add
+        `step` products at a time and cut off
+    + sqrt(n) * sum_error * LIKELY**2 * Q
+        tensor cores align the products of a step to the largest number in it and cut off the
+        rest: errors of random sign and at most sum_error * LIKELY * Q each (Azuma's inequality)
 
-The reference is the same sum in float64 on the processor; where the product is float64 itself its
-own error is counted as well, and where the operands are int8 both are exact and the bound is 0. For
-8192 the bound is, with |c| around 90: float64 1.5e-9, float32 0.40, TF32 1.9, float16 and bfloat16
+The reference is the same sum in float64 on the processor. Where the product is float64 itself, its
+own error is counted as well; where the operands are int8, both are exact and the bound is 0. For n
+= 8192 and |c| around 90 the bound is: float64 1.5e-9, float32 0.40, TF32 1.9, float16 and bfloat16
 0.28 beside the rounding of the result. The sums of FP8 keep about 14 bits on Hopper (DeepSeek-V3
-technical report, section 3.3.2), so its bound is 106: that finds foreign tiles, not wrong bits.
+technical report, section 3.3.2), so its bound is 106: that finds misplaced tiles, not wrong bits.
 
-Hence the second product, of whole numbers so small that all sums are exact in the accumulator
-whatever their order: at most `whole`, or for float64, float32 and TF32 the largest for which n * m
-* m is exact (the TF32 format holds 11 bits of each). The true result is known exactly, and a right
-one differs from it only by the rounding of the result to its format, for which twice is allowed (2
-* result_error * |c|), because a library may add parts that it has rounded already. Where the format
-of the result is that of the sums, that is not at all.
+Hence there is a second product, of whole numbers so small that all sums are exact in the
+accumulator whatever their order: at most `whole`, or for float64, float32 and TF32 the largest for
+which n * m * m is exact (the TF32 format holds 11 bits of each). The true result is known exactly,
+and a right one differs from it only by the rounding of the result to its format. Twice that
+rounding is allowed (2 * result_error * |c|), because a library may add parts that it has rounded
+already. Where the result has the format of the sums, no difference is allowed.
 
-The smallest compute capability is that whose cores have the format (NVIDIA's PTX ISA, `mma`):
-before it, libraries compute in another one.
+`since` is the smallest compute capability whose cores have the format (NVIDIA's PTX ISA, `mma`); on
+earlier ones libraries compute in another format.
 """
 
 from __future__ import annotations
@@ -50,8 +48,10 @@ _ACCUMULATOR_BITS = {"f64": 53, "f32": 24, "tf32": 24}
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
-    """One format: `short` names it everywhere, sizes are bytes an element, errors are relative
-    to what is rounded.
+    """One number format.
+
+    `short` is its name in code and readings. Sizes are bytes an element; errors are relative to the
+    rounded value.
     """
 
     short: str
@@ -65,11 +65,12 @@ class Dtype:
     operand_error: float = 0.0
     result_error: float = 0.0
     whole: int | None = None  # None: the largest that keeps the sums exact
-    exact: bool = False  # all of its products are
+    exact: bool = False  # all of its products are exact
 
     def largest(self, size: int) -> int:
-        """The largest whole number in the operands of the second product; ValueError where
-        matrices are too large for any.
+        """The largest whole number in the operands of the second product.
+
+        Raises ValueError where matrices of this size are too large for any.
         """
         bits = _ACCUMULATOR_BITS.get(self.short)
         bound = self.whole if bits is None else math.isqrt((2**bits - 1) // size)
@@ -78,7 +79,7 @@ class Dtype:
         return bound
 
     def bound(self, size: int) -> tuple[float, float]:
-        """What a right element may differ by, as a share of its own size and as a share of Q."""
+        """The allowed error of an element, as a share of its own size and as a share of Q."""
         if self.exact:
             return 0.0, 0.0
         share = LIKELY * self.operand_error + size / self.step * self.sum_error * LIKELY
@@ -87,11 +88,11 @@ class Dtype:
         return self.result_error, share + size * 2.0**-53 * LIKELY
 
     def bytes_needed(self, size: int) -> int:
-        """Memory of two operands and one result."""
+        """Bytes of two operands and one result."""
         return (2 * self.operand_bytes + self.result_bytes) * size**2
 
     def missing(self, capability: tuple[int, int]) -> str | None:
-        """Why a GPU of this compute capability does not offer the format; None where it does."""
+        """Why a GPU of this compute capability lacks the format; None where it has it."""
         if capability >= self.since:
             return None
         has, needs = (".".join(map(str, version)) for version in (capability, self.since))
@@ -100,7 +101,7 @@ class Dtype:
         )
 
 
-_CUT = 2.0**-23  # tensor cores cut sums in float32 off
+_CUT = 2.0**-23  # tensor cores truncate sums in float32
 DTYPES = {
     one.short: one
     for one in (

@@ -1,34 +1,33 @@
-"""The matrix load for one GPU: products of square matrices in seven number formats, briefly from
-cool and sustained, results verified.
+"""The matrix load of one GPU: square products in seven number formats, short and sustained.
 
-    python -m acceptance.loads.gemm.load --dtypes f64,f32,tf32,f16,bf16,f8,i8 --seconds 6 --table
-    128,512,2048,8192
+    python -m acceptance.loads.gemm.load --dtypes f64,f32,tf32,i8 --seconds 6 --table 128,2048
 
-It uses CUDA device 0 of those it sees (CUDA_VISIBLE_DEVICES names one by its UUID; side by side,
-one process a GPU, they load a machine). Formats: `f64` float64, `f32` float32 (TF32 off), `tf32`
-TF32, `f16` float16, `bf16` bfloat16, `f8` FP8 e4m3 (bfloat16 result, scale 1, fast accumulation),
-`i8` int8 (int32 result). Operands are normal-random (`dtypes`), made by torch's generator with a
-fixed seed; torch gives the products to cuBLAS. What the GPU does not have itself is said to be
-absent and is not measured.
+It uses CUDA device 0 of those it sees. (CUDA_VISIBLE_DEVICES names one by its UUID; to load a
+machine, run one process for each GPU side by side.) Formats: `f64` float64, `f32` float32 (TF32
+off), `tf32` TF32, `f16` float16, `bf16` bfloat16, `f8` FP8 e4m3 (bfloat16 result, scale 1, fast
+accumulation), `i8` int8 (int32 result). Operands are normal-random (`dtypes`), made by torch's
+generator with a fixed seed; torch gives the products to cuBLAS. Formats that the GPU lacks are
+reported as absent and not measured.
 
-First, for each format: the first products are made and verified (`verification`); the GPU rests for
-half a second; then products fill a tenth of a second: `gemm_<d>_short`, TFLOP/s. Then, where asked,
-the table by size. Then, for each format, products without a pause for `--seconds`: `gemm_<d>`,
-TFLOP/s, is the mean over the last half, when clocks, power and heat have come to a balance.
+First, for each format, the first products are made and verified (`verification`), and the GPU rests
+for half a second. Then products fill a tenth of a second: `gemm_<d>_short`, TFLOP/s. Then follows
+the table by size, where asked for. Then, for each format, products run without a pause for
+`--seconds`: `gemm_<d>`, TFLOP/s, is the mean over the last half, when clocks, power and heat are in
+balance.
 
 The same operands and library give the same bits, so later products are compared with the first. One
 format has the GPU's memory at a time. In its first turn the last product of the tenth of a second
 is compared with the first bit for bit. Before the sustained load the operands are made again from
-the seed and the first product again: its digest (64 bits of all elements and their places) must be
-that of the first. The last product of the sustained load is compared with that one bit for bit.
-`gemm_<d>_miscompares` counts the products found wrong, of the up to five that are checked.
+the seed and the first product again: its digest (64 bits of all elements and their places) must
+equal that of the first. The last product of the sustained load is compared with that one bit for
+bit. `gemm_<d>_miscompares` counts the products found wrong, of the up to five that are checked.
 
-Times are the GPU's own (CUDA events), 2 n^3 operations a product; verifying is never inside them.
-At 8192, the size that is judged, a product takes 0.3 ms at 4 PFLOP/s and giving it 0.02 ms: no GPU
-waits for the processor. What is not measured: rectangular shapes, batches, other inputs (zeros are
-up to a third faster), sparsity; and what is not verified: products between the first and the last.
-On a GPU whose whole memory is too small for one format at 8192, 4096 is judged instead, under the
-same names: `size` and a note say so.
+Times are the GPU's own (CUDA events), with 2 n^3 operations a product; verifying is never inside
+them. At 8192, the size that is judged, a product takes 0.3 ms at 4 PFLOP/s and its launch 0.02 ms:
+no GPU waits for the processor. Not measured are rectangular shapes, batches, other inputs (zeros
+are up to a third faster) and sparsity. Products between the first and the last are not verified. On
+a GPU whose total memory is too small for one format at 8192, 4096 is judged instead, under the same
+names: `size` and a note say so.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch
 cannot be used or fails, with one sentence on standard error and no end line; 2 for arguments that
@@ -52,8 +51,8 @@ from acceptance.loads.protocol import Output
 
 NAME = "gpu_gemm"
 INPUTS = "normal-random"
-# Environment variables that change how the libraries multiply; a stray one must not change what is
-# measured.
+# Environment variables that change how the libraries multiply. They are removed, so that they
+# cannot change the measurement.
 STRAYS = (
     "NVIDIA_TF32_OVERRIDE",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
@@ -63,7 +62,7 @@ STRAYS = (
 
 
 def dtypes(text: str) -> tuple[Dtype, ...]:
-    """A list of formats as an argument; raises argparse.ArgumentTypeError for anything else."""
+    """A list of formats from the command line; raises argparse.ArgumentTypeError for others."""
     names = text.split(",")
     if len(set(names)) != len(names) or not DTYPES.keys() >= set(names):
         raise argparse.ArgumentTypeError(
@@ -119,8 +118,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """From the GPU's name to the last reading; raises CardError, and
-    RuntimeError for what CUDA and torch say.
+    """Run the whole load, from the GPU's name to the last reading.
+
+    Raises CardError, and RuntimeError for errors of CUDA and torch.
     """
     card, own = gpu_identity(), CudaCard()
     major, minor = map(int, card["capability"].split("."))
@@ -164,7 +164,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The program; see the module for its exit status."""
+    """The program; the module's docstring lists its exit statuses."""
     options = arguments().parse_args(argv)
     return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
 

@@ -1,5 +1,4 @@
-"""Products of square matrices on a device of torch: the operands, the multiplication, and the bits
-of its results.
+"""Square matrix products on a torch device: operands, multiplication, and the bits of results.
 
 Needs torch.
 """
@@ -14,14 +13,14 @@ from typing import Any
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 
 Tensor = Any
-_BLOCK = 1024  # rows made or read at a time, so that little memory is needed beside the matrices
+_BLOCK = 1024  # rows made or read at a time, to keep memory use low
 _INT8_DEVIATION = 32.0
 _THREADS = 8
 _LISTED = 4
 
 
 def formats(dtype: Dtype) -> tuple[Any, Any]:
-    """torch's own names of the format of the operands and of the result."""
+    """torch's types of the operands and of the result."""
     import torch
 
     return {
@@ -36,8 +35,10 @@ def formats(dtype: Dtype) -> tuple[Any, Any]:
 
 
 def settings() -> None:
-    """What torch must not do on its own: add parts of a sum in the narrow format of a result, or
-    take every core for each GPU.
+    """Set torch's threads and precision.
+
+    At most eight threads, so that one process does not take every core, and no partial sums in the
+    narrow format of a result.
     """
     import torch
 
@@ -58,8 +59,9 @@ class Product:
 
 
 def normal(dtype: Dtype, size: int, device: str) -> Product:
-    """The product of two matrices of normal-random numbers, the same ones each
-    time on GPUs of one model.
+    """The product of two matrices of normal-random numbers.
+
+    They are the same each time on GPUs of one model.
     """
     import torch
 
@@ -74,7 +76,7 @@ def normal(dtype: Dtype, size: int, device: str) -> Product:
 
 
 def whole_product(dtype: Dtype, size: int, device: str) -> Product:
-    """The product of two matrices of whole numbers, whose sums are all exact."""
+    """The product of two matrices of whole numbers, all of whose sums are exact."""
     import torch
 
     largest = dtype.largest(size)
@@ -99,13 +101,13 @@ def _product(dtype: Dtype, size: int, device: str, draw: Callable[[int, Any], Te
         operands.append(operand)
     a, b = operands
     if dtype.operand_bytes == 1:
-        b = b.t()  # the libraries want the second operand of one byte by columns
+        b = b.t()  # the libraries require the second operand of one-byte formats in column order
     result = torch.empty(size, size, dtype=given, device=device)
     return Product(dtype, a, b, result, multiplication(dtype, a, b, result))
 
 
 def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callable[[], None]:
-    """Gives the device one product to make."""
+    """A function that queues one product."""
     import torch
 
     if dtype.short == "i8":
@@ -115,6 +117,7 @@ def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callab
         return lambda: torch._scaled_mm(
             a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result
         )
+    # "high" is TF32, and only for float32
     precision = (
         "high" if dtype.short == "tf32" else "highest"
     )  # "high" is TF32, and only for float32
@@ -127,7 +130,7 @@ def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callab
 
 
 def spoil(result: Tensor) -> None:
-    """Overwrite a result, so that an old one cannot pass for a new one."""
+    """Overwrite a result, so that an old one cannot pass as a new one."""
     result.fill_(-0.5 if result.dtype.is_floating_point else -(2**31))
 
 
@@ -139,8 +142,9 @@ def words(result: Tensor) -> Tensor:
 
 
 def digest(result: Tensor) -> str:
-    """64 bits: the sum of each element's bits times an odd weight of its place, which differs
-    for results that differ in one element.
+    """A digest of 64 bits: the sum of each element's bits times an odd weight of its place.
+
+    Two results that differ in one element have different digests.
     """
     import torch
 
@@ -157,7 +161,7 @@ def digest(result: Tensor) -> str:
 
 
 def difference(expected: Tensor, got: Tensor) -> dict[str, Any] | None:
-    """How two results differ bit for bit, for a report; None when they do not."""
+    """How two results differ bit for bit, for a report; None where they do not."""
     import torch
 
     want, have = words(expected), words(got)
@@ -179,7 +183,7 @@ def difference(expected: Tensor, got: Tensor) -> dict[str, Any] | None:
 
 
 def odd(numbers: Tensor) -> dict[str, int]:
-    """How many are no numbers at all, and how many are infinite."""
+    """The numbers of NaN and of infinite elements."""
     if not numbers.dtype.is_floating_point:
         return {"nan": 0, "infinite": 0}
     return {"nan": int(numbers.isnan().sum()), "infinite": int(numbers.isinf().sum())}

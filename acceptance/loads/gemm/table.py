@@ -1,4 +1,4 @@
-"""The table that builders publish: the rate of products of square matrices by their size."""
+"""The rate of square matrix products by size, as builders publish it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from acceptance.loads.card import Card, take, times_for
 from acceptance.loads.gemm.dtypes import Dtype
 
 COLUMNS = ("n", "TFLOP/s")
-SIZES = tuple(2**power for power in range(7, 16))  # as builders publish them, a row each
+SIZES = tuple(2**power for power in range(7, 16))  # sizes that builders publish, a row each
 LARGEST = 32768
 _ROW_S = 0.05
-_TOO_LONG_S = 3.0  # a size whose warm-up and one timed product take longer is left out
+_TOO_LONG_S = 3.0  # a size is left out when its warm-up and one timed product take longer
 
 Prepare = Callable[[Dtype, int], Callable[[], None]]
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """Sizes from the command line, `128,512`: each once, in rising order; raises
-    argparse.ArgumentTypeError.
+    """Sizes from the command line, `128,512`: each once, in rising order.
+
+    Raises argparse.ArgumentTypeError for anything else.
     """
     parts = text.split(",")
     if not all(re.fullmatch(r"\d{1,5}", part, re.ASCII) for part in parts):
@@ -36,7 +37,7 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def operations(size: int) -> int:
-    """Multiplications and additions of one product of square matrices."""
+    """Multiplications and additions of one square product."""
     return 2 * size**3
 
 
@@ -46,7 +47,7 @@ def rows(
     """(n, TFLOP/s) for each size that fits, and one sentence for each that was left out.
 
     A product is warmed up once, then timed over a twentieth of a second, or once where it takes
-    longer. `prepare` gives the product.
+    longer. `prepare` returns the function that makes the product.
     """
     found: list[tuple[float, float]] = []
     left_out = []
@@ -67,7 +68,7 @@ def rows(
 
 
 def _rate(card: Card, multiply: Callable[[], None], size: int) -> float:
-    """TFLOP/s of one size."""
+    """TFLOP/s at one size."""
     take(card, multiply, 1)
     one_s = take(card, multiply, 1)
     count = times_for(_ROW_S, one_s)

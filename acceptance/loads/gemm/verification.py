@@ -1,17 +1,14 @@
-"""Whether products are right: the first against the processor's own arithmetic, later ones against
-the first.
+"""Verification of products: the first against the processor's arithmetic, later ones against it.
 
-Needs torch.
+Needs torch. The processor computes one random row of each of 64 equal bands of rows again, in
+float64, from the operands as they are read back. An error that spans a band of 128 rows (of 8192)
+in any column is found; single wrong elements outside the sampled rows are not. The whole result is
+searched for NaN and infinite elements. Later products are compared with the first whole, bit for
+bit, by the GPU. `dtypes` derives the allowed error of a sampled element.
 
-One row at random of each of 64 equal bands of rows is computed again on the processor, in float64,
-from the operands as they are read back: whatever spoils a band of 128 rows (of 8192) in any column
-is seen, and single wrong elements outside the sampled rows are not. Elements that are no number or
-infinite are looked for in the whole result. Later products are compared with the first whole, bit
-for bit, by the GPU. How much a sampled element may differ is derived in `dtypes`.
-
-Between its turns a format holds no memory. Of its first product the digest is kept; in its next
-turn the operands are made again from the same seed, the product is made again, and its digest must
-be that of the first. Then it stands for the first in comparisons bit for bit.
+Between its turns a format holds no memory: only the digest of its first product is kept. In its
+next turn the operands are made again from the same seed and the product is made again. Its digest
+must equal that of the first; then it takes the place of the first in bitwise comparisons.
 """
 
 from __future__ import annotations
@@ -41,16 +38,14 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """What was found wrong with the first products, one entry a product, and
-    what to tell of them.
-    """
+    """The findings on the first products, one entry a product, and notes about them."""
 
     findings: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
 
 
 def sampled_rows(size: int) -> list[int]:
-    """A row at random of each of 64 bands; all rows where there are fewer."""
+    """One random row of each of 64 bands; all rows where there are fewer."""
     edges = [band * size // BANDS for band in range(BANDS + 1)]
     return [
         low + secrets.randbelow(high - low) for low, high in itertools.pairwise(edges) if high > low
@@ -58,8 +53,9 @@ def sampled_rows(size: int) -> list[int]:
 
 
 def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
-    """These rows of the product in float64 on the processor, and of the product of the squares
-    (Q**2 in `dtypes`).
+    """These rows of the product in float64 on the processor, and of the product of the squares.
+
+    The latter is Q**2 in `dtypes`.
     """
     import torch
 
@@ -75,8 +71,9 @@ def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
 
 
 def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
-    """What is wrong with a product as it stands in its buffer, and a sentence on how far it is
-    from right; `kind` is normal or whole.
+    """A finding on the product in its buffer, None where it is right, and a sentence on its error.
+
+    `kind` is normal or whole.
     """
     import torch
 
@@ -88,7 +85,7 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
         2 * own * exact.abs() if kind == "whole" else own * exact.abs() + share * squares.sqrt()
     )
     error = (got - exact).abs()
-    wrong = ~(error <= allowed)  # also where the error is no number
+    wrong = ~(error <= allowed)  # also true where the error is NaN
     strange = odd(product.result)
     text = f"largest error {float(error.max()):.3g}"
     if bool((allowed > 0).any()):
@@ -116,23 +113,22 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
 
 
 class FormatTrial:
-    """One format under test: its judged product while it has its turn, what is known of it, and
-    the comparison of every later one.
-    """
+    """One format under test: its product, the digest of the first one, and comparisons with it."""
 
     def __init__(self, dtype: Dtype, size: int, device: str) -> None:
         self._dtype, self._size, self._device = dtype, size, device
-        self._product: Any = normal(dtype, size, device)  # None between turns, as the first is
+        self._product: Any = normal(dtype, size, device)  # None between turns, like `_first`
         self._first: Tensor = None
         self._digest = ""
 
     def multiply(self) -> None:
-        """Give the device one product to make."""
+        """Queue one product."""
         self._product.multiply()
 
     def verify(self) -> VerificationResult:
-        """Make the first product, keep it, and check it; then one of whole numbers, unless the
-        first was of such (int8).
+        """Make the first product, keep it, and check it; then check one of whole numbers.
+
+        The second is left out where the first was of whole numbers (int8).
         """
         self._keep()
         self._digest = digest(self._first)
@@ -149,12 +145,13 @@ class FormatTrial:
         return VerificationResult(tuple(one for one in findings if one is not None), tuple(notes))
 
     def release(self) -> None:
-        """Give the memory back; `remake` comes before the next product."""
+        """Free the memory; call `again` before the next product."""
         self._product = self._first = None
 
     def remake(self) -> dict[str, Any] | None:
-        """Make operands and first product again, after `release`; how its digest differs from
-        that of the first, None when it does not.
+        """Make operands and first product again, after `release`.
+
+        Returns how the digest differs from that of the first; None where it does not.
         """
         self._product = normal(self._dtype, self._size, self._device)
         self._keep()
@@ -172,14 +169,13 @@ class FormatTrial:
         self._first = self._product.result.clone()
 
     def spoil(self) -> None:
-        """Overwrite the result, so that the next comparison is of a product made after this."""
+        """Overwrite the result, so that the next comparison is of a later product."""
         spoil(self._product.result)
 
     def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
-        """How the result in the buffer differs from the first product; None when it has the same
-        bits.
+        """How the result in the buffer differs from the first product; None where it does not.
 
-        `falsify` changes a bit before.
+        The comparison is bitwise. `falsify` inverts one bit of the result first.
         """
         if falsify:
             middle = self._size // 2

@@ -1,6 +1,4 @@
-"""What the GPU's matrix load does, in order, apart from torch; and how a GPU is kept at work at
-a rate that settles.
-"""
+"""The steps of the GPU's matrix load, independent of torch, and the sustained load of a GPU."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ from acceptance.loads.gemm.table import COLUMNS, Prepare, operations, rows
 from acceptance.loads.protocol import Output
 
 COMPONENT = "gpu0"
-SMALLER = 4096  # the size that is judged on a GPU too small for the one asked for
-ROOM = (
-    0.75  # of all of the GPU's memory at most: the driver, the library and a display have the rest
-)
+SMALLER = 4096  # the judged size on a GPU that is too small for the requested one
+# Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
+ROOM = 0.75
 GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 COOL_S = 0.5
 SHORT_S = 0.1
@@ -27,47 +24,48 @@ _PROGRESS_S = 5.0
 
 
 class Verification(Protocol):
-    """What the first products were worth."""
+    """The outcome of the first products."""
 
     @property
     def findings(self) -> tuple[dict[str, Any], ...]:
-        """What was wrong, one entry a product."""
+        """The errors, one entry a wrong product."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How far from right they were."""
+        """Sentences on the errors' sizes."""
 
 
 class Trial(Protocol):
-    """The products of one format; `gpu_gemm_verification.Trial` makes them on a GPU."""
+    """The products of one format; `verification.Trial` makes them on a GPU."""
 
     def multiply(self) -> None:
-        """Give the device one product to make."""
+        """Queue one product."""
 
     def verify(self) -> Verification:
         """Make and check the first products."""
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
 
     def remake(self) -> dict[str, Any] | None:
-        """Make the first product again, and say how it differs from what it
-        was; None when it does not.
-        """
+        """Make the first product again; returns how it differs from before, or None."""
 
     def spoil(self) -> None:
         """Overwrite the result."""
 
     def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
-        """How the result differs from the first product, after changing it where a fault is
-        injected; None when it does not.
+        """How the result differs from the first product; None where it does not.
+
+        `falsify` changes the result first, for an injected fault.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class GemmOptions:
-    """What is asked of the load: formats in turn, seconds of each, size of the judged product,
-    sizes of the table, and the fault.
+    """The load's options.
+
+    The formats in order, the seconds of each, the size of the judged product, the sizes of the
+    table, and the injected fault.
     """
 
     dtypes: tuple[Dtype, ...]
@@ -79,7 +77,7 @@ class GemmOptions:
 
 @dataclass(slots=True)
 class _Course:
-    """One format on its way."""
+    """The state of one format."""
 
     dtype: Dtype
     trial: Trial
@@ -90,26 +88,23 @@ class _Course:
 
 
 def needs(dtypes: Sequence[Dtype], size: int) -> int:
-    """Bytes that the hungriest of the formats takes while it is verified: two
-    products and the first result.
-    """
+    """Peak bytes of the verification, over all formats: two products and the first result."""
     return max(
         (2 * dtype.bytes_needed(size) + dtype.result_bytes * size**2 for dtype in dtypes), default=0
     )
 
 
 def fitting_size(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
-    """The size that is judged on a GPU with so much memory: the one asked for, or 4096 where a
-    single format of that would not fit.
+    """The judged size on a GPU with this total memory: `size`, or 4096 where that does not fit.
 
-    What others hold of the memory does not count: a GPU that is in use is to be freed, not measured
-    with less.
+    It must fit for each format alone. Memory in use by others does not count: a GPU in use is to be
+    freed, not measured with less.
     """
     return size if needs(dtypes, size) <= ROOM * whole_bytes else min(size, SMALLER)
 
 
 class GemmWorker:
-    """Runs an order on a card and says what it finds as soon as it is found."""
+    """Runs the load on a card and reports each finding at once."""
 
     def __init__(
         self,
@@ -127,12 +122,9 @@ class GemmWorker:
         self._said_s = 0.0
 
     def run(self) -> None:
-        """Every format cool, one after the other; then the tables; then every format until it
-        settles.
+        """Measure every format from cool; then the tables; then every format sustained.
 
-        Raises CardError.
-
-        One format has the memory at a time.
+        One format has the memory at a time. Raises CardError.
         """
         needed, free = needs(self._order.dtypes, self._order.size), self._card.free_bytes()
         if needed > free:
@@ -152,7 +144,7 @@ class GemmWorker:
             course.trial.release()
 
     def _work(self, multiply: Callable[[], None]) -> Callable[[], None]:
-        """One product, as it counts: made twice where slowness is injected."""
+        """One product as it counts; made twice where slowness is injected."""
         if self._order.inject != "slow":
             return multiply
 
@@ -163,7 +155,10 @@ class GemmWorker:
         return twice
 
     def _begin(self, dtype: Dtype) -> _Course:
-        """Verify the first products, let the GPU rest, and take the rate of a tenth of a second."""
+        """Verify the first products, let the GPU rest, and measure the short rate.
+
+        The short rate is over a tenth of a second.
+        """
         began = self._clock()
         course = _Course(dtype, self._trial_of(dtype, self._order.size))
         course.spent_s["made"] = self._clock() - began
@@ -204,7 +199,7 @@ class GemmWorker:
             self._output.note(f"{dtype.name}, table: {sentence}")
 
     def _sustain(self, course: _Course, before_s: float) -> None:
-        """Keep the GPU at it, take the rate of the last half, and compare the last product."""
+        """Run the sustained load, measure the rate of its last half, compare the last product."""
         dtype, order = course.dtype, self._order
         whole_s = order.seconds * len(order.dtypes)
 
@@ -240,7 +235,8 @@ class GemmWorker:
     def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
         """Compare the last product with the first.
 
-        Where that was wrong, its equals are wrong too, and its unequals not known right.
+        Where the first was wrong, a product equal to it is wrong too, and one that differs is not
+        known to be right.
         """
         found = course.trial.compare(falsify=falsify)
         if found is not None:
@@ -259,8 +255,9 @@ def report_absent(
     capability: tuple[int, int],
     names: Sequence[str] = GEMM_NAMES,
 ) -> tuple[Dtype, ...]:
-    """The formats that a GPU of this compute capability offers; the readings (`names`) of the
-    others are said to be absent.
+    """The formats that a GPU of this compute capability offers.
+
+    The readings (`names`) of the others are reported as absent.
     """
     offered = []
     for dtype in dtypes:
@@ -274,7 +271,7 @@ def report_absent(
 
 
 BATCH_S = 0.02
-_AHEAD = 3  # batches given to the GPU before the first of them is waited for
+_AHEAD = 3  # batches queued before the first of them is waited for
 
 Marks = Sequence[tuple[float, int]]  # seconds since the beginning, and pieces of work done by then
 
@@ -286,16 +283,17 @@ def sustain(
     one_s: float,
     tick: Callable[[float], None],
 ) -> list[tuple[float, int]]:
-    """Work of about `one_s` a piece, in batches, until the card has been at it for `seconds`; its
-    course, by its own clock.
+    """Queue work of about `one_s` a piece, in batches, for `seconds`; returns progress marks.
 
-    `tick` is told the seconds done, once a batch. The last batches are waited for.
+    Times are by the card's clock. `tick` receives the seconds done, once a batch. The last batches
+    are waited for.
     """
     batch = times_for(BATCH_S, one_s)
     begin = card.mark()
     given: deque[Any] = deque()
     marks = [(0.0, 0)]
     while marks[-1][0] < seconds or given:
+        # estimated end of the last queued batch
         over_s = (
             marks[-1][0] + len(given) * batch * one_s
         )  # when the last batch that was given ends, about
@@ -310,8 +308,9 @@ def sustain(
 
 
 def settled_rate(marks: Marks) -> float:
-    """Pieces of work a second over the last half of a course: from the last mark in its first
-    half to its end.
+    """Pieces of work a second over the last half of the load.
+
+    Counted from the last mark in the first half to the end.
     """
     end_s, done = marks[-1]
     begin_s, before = [mark for mark in marks if mark[0] <= end_s / 2][-1]

@@ -1,8 +1,7 @@
-"""The GPU's memory under test: nearly all that is free, worked on by our kernels and CUDA's copies,
-with a GPU that may never come back.
+"""The GPU's memory under test: nearly all free memory, with a limit on every wait.
 
-Everything runs in torch's current stream on CUDA device 0. Between taking the memory and the end
-nothing else is allocated there.
+Our kernels and CUDA's copies work on it. Everything runs in torch's current stream on CUDA device
+0. Nothing else is allocated there between the allocation of this memory and the end.
 """
 
 from __future__ import annotations
@@ -18,29 +17,29 @@ from acceptance.loads.vram.kernels import BLOCKS, FILE, RECORD, THREADS, argumen
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.worker import PassResult
 
-# What is left free: the driver may need some for itself while kernels run (a display's, other
-# contexts' pages), and it gives memory out in pieces of 2 MiB. Twice as much is left where the
-# driver does not give that much in one piece, and once more twice.
+# Left free: the driver may need some memory for itself while kernels run (a display's, other
+# contexts' pages), and it allocates in pieces of 2 MiB. Where the driver cannot give that much in
+# one piece, twice as much is left free, and then twice that.
 RESERVES = (128 << 20, 256 << 20, 512 << 20)
-GIVE_UP_S = 60.0  # for the longest pass so far, 288 GB all wrong, a few seconds are enough
+GIVE_UP_S = 60.0  # the longest pass so far, 288 GB all wrong, takes a few seconds
 _POLL_S = 0.0002
-# works given to the GPU before it is seen that those before them were done: the driver itself would
-# wait for ever
+# Works queued before a wait for those before them: on a full queue the driver itself would wait for
+# ever.
 _AHEAD = 128
-_SPINS = 1 << 31  # reads of one word, about half a microsecond each
+_SPINS = 1 << 31  # reads of one word, of about half a microsecond each
 _WRAP = 1 << 64
 
 
 class GpuHung(CardError):
-    """The GPU did not finish what it was given."""
+    """The GPU did not finish its queued work."""
 
 
 def wait(
     done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> None:
-    """Ask until it is done; raises GpuHung after a minute.
+    """Poll until `done` is true; raises Hung after a minute.
 
-    Never waits in the driver, which does not come back from a GPU that hangs.
+    It never waits in the driver, because the driver does not return from a GPU that hangs.
     """
     until = clock() + GIVE_UP_S
     while not done():
@@ -52,12 +51,12 @@ def wait(
 
 
 def usable(free_bytes: int, reserve: int) -> int:
-    """Words to be tested of so many free bytes: whole tiles."""
+    """Words to test, in whole tiles, with this much free memory."""
     return max(0, free_bytes - reserve) // (TILE * WORD) * TILE
 
 
 class CudaMemory:
-    """What is tested of CUDA device 0's memory. Raises CardError where it cannot be had."""
+    """The tested memory of CUDA device 0. Raises CardError where it cannot be allocated."""
 
     def __init__(
         self,
@@ -93,8 +92,9 @@ class CudaMemory:
         )
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; raises GpuHung, CardError, and
-        RuntimeError for what CUDA says.
+        """Run a pass and wait for it.
+
+        Raises Hung, CardError, and RuntimeError for errors of CUDA.
         """
         import torch
 

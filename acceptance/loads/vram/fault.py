@@ -1,14 +1,13 @@
-"""Faults put into the memory load on purpose (`--inject`), to prove that they are found and told
-apart.
+"""Faults injected into the memory load (`--inject`), to prove that they are found and told apart.
 
 Never set in a real run.
 
-- `bit`: bit 21 of one word is inverted once, between being written and being verified;
+- `bit`: bit 21 of one word is inverted once, between its write and its verification;
 - `stuck`: bit 5 of one word is 1 again after every pass, whatever was written;
-- `address`: what is written to one word goes to the place whose address differs from its own in one
-  bit, and its own stays as it was;
-- `slow`: every pass is given to the GPU late, by the time that a copy of as many bytes takes;
-- `hang`: the GPU does not come back from a pass.
+- `address`: a write to one word goes to the place whose address differs in one bit, and the word
+  itself stays as it was;
+- `slow`: every pass is queued late, by the time that a copy of as many bytes takes;
+- `hang`: the GPU does not finish a pass.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from acceptance.loads.vram.worker import PassResult, TestedMemory
 
 KINDS = ("bit", "stuck", "address", "slow", "hang")
 FLIPPED, STUCK = 21, 5
-# the fill after which `bit` flips, and in whose place `hang` spins: that of the second pattern
+# The fill after which `bit` flips and which `hang` replaces by a spin: that of the second pattern.
 _AT_FILL = 2
 
 
@@ -35,7 +34,7 @@ class OpenMemory(TestedMemory, Protocol):
 
 
 def partner(place: int, words: int) -> int:
-    """The place that `address` writes to: one of the highest address bits apart."""
+    """The place that `address` writes to, which differs in one of the highest address bits."""
     bit = words.bit_length() - 2
     return place ^ 1 << bit
 
@@ -47,20 +46,20 @@ class FaultyMemory:
         self._memory, self._kind = memory, kind
         self._place = memory.words // 3
         self._fills = 0
-        self._copy_s = 0.0  # of a byte
+        self._copy_s = 0.0  # copy time of a byte
 
     @property
     def words(self) -> int:
-        """How many are tested."""
+        """Number of tested words."""
         return self._memory.words
 
     @property
     def whole_bytes(self) -> int:
-        """All the memory that the GPU has."""
+        """Total memory of the GPU."""
         return self._memory.whole_bytes
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """A pass, with what the fault does to it."""
+        """Run a pass with the fault."""
         filling = any(isinstance(work, Sweep) and work.reads is None for work in one.works)
         self._fills += filling
         if self._kind == "hang" and self._fills == _AT_FILL:
@@ -80,7 +79,7 @@ class FaultyMemory:
         return done
 
     def _slowly(self, one: Pass, late_s: float) -> PassResult:
-        """Copies alone measure; what our kernels do comes late."""
+        """Run copies at full speed, and our kernels late."""
         if any(isinstance(work, Sweep) for work in one.works):
             return self._memory.work(one, late_s + one.moved * self._copy_s)
         done = self._memory.work(one, late_s)

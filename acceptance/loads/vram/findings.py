@@ -1,5 +1,4 @@
-"""What a wrong memory looks like: one pass as a miscompare of the load's output, and the map of the
-whole run.
+"""Descriptions of wrong memory: one pass as a miscompare line, and the map of the whole run.
 
 Standard library only.
 """
@@ -15,18 +14,18 @@ from acceptance.loads.vram.words import ALL, Words
 
 MAP = "vram_map"
 COLUMNS = ("from MiB", "to MiB", "wrong", "bits")
-_TOLD = 8  # wrong words in a miscompare
-_LOWEST = 3  # the address bit that tells two words from each other
+_TOLD = 8  # wrong words listed in a miscompare
+_LOWEST = 3  # the lowest address bit that differs between two words
 _MIB = 1 << 20
 
 
 def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[str, Any]:
-    """What a pass found, apart from which pass it was; `expected` is what it should have found in a
-    memory of `words` words.
+    """The wrong words of a pass, for a miscompare line; the caller adds the pass itself.
 
-    `bits` counts how often each bit differs, among the first `bits_of` words where those are fewer
-    than all. `address_bits` is there where the words found are those of other places: the bits in
-    which the (byte) addresses of the two places differ.
+    `expected` are the words expected in a memory of `words` words. `bits` counts how often each bit
+    differs, among the first `bits_of` words where those are fewer than all. `address_bits` is
+    present where the wrong words belong to other places: the bits in which the (byte) addresses of
+    the two places differ.
     """
     fields: dict[str, Any] = {
         "words": record.wrong,
@@ -52,12 +51,12 @@ def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[
 
 
 def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
-    """The address bits in which the places of wrong words differ from those that their words belong
-    to; none where they belong nowhere.
+    """The address bits that differ between the places of wrong words and the words' own places.
 
-    Among random words no flipped bit can look like this. Among words that are their own number, one
-    flipped bit does; so there a single wrong word says nothing, and a wrong data line can still be
-    taken for an address line: see whether the random words agree.
+    Empty where the words belong to no place. Among random words no flipped bit can look like this.
+    Among words that are their own number one flipped bit does. So there a single wrong word says
+    nothing, and a wrong data line can still look like an address line: compare with the random
+    words.
     """
     if expected.family == "number":
         places = [_numbered(one, words) for one in record.first] if record.wrong > 1 else []
@@ -76,8 +75,7 @@ def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
 
 
 def _numbered(word: WrongWord, words: int) -> int:
-    """The bits between a place and the one whose number was found there; 0 where there is no such
-    place.
+    """The bits between a place and the place whose number was found there; 0 where there is none.
 
     Number 0 does not count: memory that was never written is full of it.
     """
@@ -86,8 +84,9 @@ def _numbered(word: WrongWord, words: int) -> int:
 
 
 def _random(word: WrongWord, expected: Words, words: int) -> int:
-    """The bit between a place and the one whose random word was found there; 0 where no place
-    one bit away has it.
+    """The bit between a place and the place whose random word was found there.
+
+    0 where no place one bit away has that word.
     """
     for mask in (0, ALL):
         here = Words("random", expected.seed, mask)
@@ -101,7 +100,7 @@ def _random(word: WrongWord, expected: Words, words: int) -> int:
 
 
 def ranges(bits: int) -> str:
-    """Bit positions as people write them: `5`, `0-63`, `0-3,21`."""
+    """Bit positions in the usual notation: `5`, `0-63`, `0-3,21`."""
     texts, bit = [], 0
     while bits >> bit:
         if not bits >> bit & 1:
@@ -116,21 +115,22 @@ def ranges(bits: int) -> str:
 
 
 class Map:
-    """Where in a memory of `words` words something was wrong, over all passes."""
+    """The regions of a memory of `words` words with wrong words, over all passes."""
 
     def __init__(self, words: int) -> None:
         self._words = words
         self._regions: dict[int, tuple[int, int]] = {}
 
     def add(self, record: SweepRecord) -> None:
-        """What one pass found."""
+        """Add the wrong words of one pass."""
         for region, (wrong, bits) in record.regions.items():
             before, known = self._regions.get(region, (0, 0))
             self._regions[region] = before + wrong, known | bits
 
     def rows(self) -> list[list[float | str]]:
-        """A row for each region with a wrong word: from and to MiB of the tested memory, wrong
-        words, and which bits.
+        """A row for each region with a wrong word.
+
+        From and to MiB of the tested memory, number of wrong words, and the wrong bits.
         """
         size = region_tiles(self._words) * TILE
         return [

@@ -1,8 +1,7 @@
-"""What `kernels/vram.cu` is given and what it gives back: the structure of a sweep, and the record
-of what was wrong.
+"""The interface of `kernels/vram.cu`: the arguments of a sweep, and the record of wrong words.
 
-The record is an array of 64-bit words outside the tested memory, made blank before each pass.
-Standard library only.
+The record is an array of 64-bit words outside the tested memory, cleared before each pass. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from acceptance.loads.vram.words import ALL
 
 FILE = "vram"
 THREADS = 256  # in a block; the kernels rely on it
-BLOCKS = 4  # on each multiprocessor, which holds so many at a time
+BLOCKS = 4  # on each multiprocessor, which runs that many at a time
 REGIONS = 256  # of the map
-LISTED = 32  # wrong words that are told one by one
+LISTED = 32  # wrong words that are listed
 
 _BITS, _REGIONS, _ANY, _LIST = 3, 67, 323, 579
 RECORD = _LIST + 3 * LISTED  # words
@@ -26,7 +25,7 @@ _NO_STRIPE = 62
 
 
 class SweepArguments(ctypes.Structure):
-    """`Sweep` of the kernels: all in vectors of two words, but for `rest`."""
+    """The kernels' structure `Sweep`, in units of vectors of two words, except for `rest`."""
 
     _fields_ = [
         (name, ctypes.c_uint64)
@@ -47,15 +46,14 @@ class SweepArguments(ctypes.Structure):
 
 
 def region_tiles(words: int) -> int:
-    """Tiles in each of the regions into which a memory of so many words is
-    divided; the last may have fewer.
-    """
+    """Tiles in each region of a memory of `words` words; the last region may have fewer."""
     return max(1, -(-words // (TILE * REGIONS)))
 
 
 def arguments(sweep: Sweep, words: int) -> SweepArguments:
-    """A sweep in a memory of `words` words, as its kernel takes it; ValueError
-    for one that does not lie there.
+    """The kernel arguments of a sweep in a memory of `words` words.
+
+    Raises ValueError for a sweep that is not inside that memory.
     """
     reads, writes = sweep.reads or sweep.writes, sweep.writes or sweep.reads
     inside = 0 <= sweep.begin <= sweep.begin + sweep.count <= words
@@ -75,7 +73,7 @@ def arguments(sweep: Sweep, words: int) -> SweepArguments:
 
 @dataclass(frozen=True, slots=True)
 class WrongWord:
-    """One wrong word: its place in the tested memory, what it should be, and what it is."""
+    """One wrong word: its place in the tested memory, its expected and its actual value."""
 
     place: int
     expected: int
@@ -83,21 +81,21 @@ class WrongWord:
 
     @property
     def xor(self) -> int:
-        """The bits that differ."""
+        """The differing bits."""
         return self.expected ^ self.got
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """What the kernels found in one pass."""
+    """The kernels' findings of one pass."""
 
     seen: int  # words that were written or compared
     wrong: int
-    told: int  # of them, those whose bits were counted
+    told: int  # wrong words whose bits were counted
     every: int  # bits that are wrong in all of them
-    bits: dict[int, int]  # how often each bit was wrong among those told
+    bits: dict[int, int]  # how often each bit was wrong among the counted words
     regions: dict[int, tuple[int, int]]  # region -> wrong words, and the bits that were wrong there
-    first: tuple[WrongWord, ...]  # some of those found first, by their place
+    first: tuple[WrongWord, ...]  # some of the first found, by place
 
     @property
     def any(self) -> int:
@@ -109,12 +107,12 @@ class SweepRecord:
 
 
 def blank() -> list[int]:
-    """A record before a pass."""
+    """A record cleared for a pass."""
     return [ALL if place == 2 else 0 for place in range(RECORD)]
 
 
 def record(words: Sequence[int]) -> SweepRecord:
-    """Read a record. ValueError where it has not its length."""
+    """Read a record; raises ValueError for a wrong length."""
     if len(words) != RECORD:
         raise ValueError(f"a record has {RECORD} words, not {len(words)}")
     counts, bits = words[_REGIONS:_ANY], words[_ANY:_LIST]

@@ -2,38 +2,39 @@
 
     python -m acceptance.loads.vram.load --seconds 60
 
-It uses CUDA device 0 of those it sees (CUDA_VISIBLE_DEVICES names one by its UUID; side by side,
-one process a GPU, they test a machine). The memory is one plain piece of what is free, less 128 MiB
-(256, then 512, where the driver does not give that much in one piece), which the driver may need
-while kernels run. `vram_tested` is its share of all the memory that CUDA says the GPU has. What the
-process's own context, the driver and a display take is not tested.
+It uses CUDA device 0 of those it sees. (CUDA_VISIBLE_DEVICES names one by its UUID; to test a
+machine, run one process for each GPU side by side.) The memory is one plain allocation of the free
+memory, less 128 MiB (256, then 512, where the driver does not give that much in one piece), which
+the driver may need while kernels run. `vram_tested` is its share of the total memory that CUDA
+reports. The memory of the process's own context, the driver and a display is not tested.
 
-Patterns (`patterns`), all of 64-bit words, each a sequence of passes that fill the memory, verify
-it, or verify it and write what comes next: `own_address`, `walking_bits`, `moving_inversions` over
-seven backgrounds, `random_inverse`, `march_c` (March C-), `block_move` (copies inside the memory),
-`neighbours` (every other stripe read and overwritten 16 times, then all verified), `retention` (two
-pauses of a twentieth of `--seconds`, 1 to 5 s each). Every pattern comes once, whatever the time:
-besides the pauses, about 70 times as long as reading and writing the memory once takes (5 s on an
-H200). What is left of `--seconds` is filled with further rounds with other seeds, without
-`retention`; a pattern that would not end in time is not begun.
+The patterns (`patterns`) are of 64-bit words. Each is a sequence of passes that fill the memory,
+verify it, or verify it and write the next words: `own_address`, `walking_bits`, `moving_inversions`
+over seven backgrounds, `random_inverse`, `march_c` (March C-), `block_move` (copies inside the
+memory), `neighbours` (every other stripe read and overwritten 16 times, then all verified),
+`retention` (two pauses of a twentieth of `--seconds`, 1 to 5 s each). Every pattern runs once,
+whatever the time. Besides the pauses that takes about 70 times as long as reading and writing the
+memory once (5 s on an H200). The rest of `--seconds` is filled with further rounds with other
+seeds, without `retention`; a pattern that would not end in time is not begun.
 
-- `vram_rate`: bytes that the passes read and wrote, a second, over those of a copy inside the same
-  memory in the same run. Times are the GPU's own (CUDA events), of all passes together; pauses and
-  what the processor does between passes are not in them.
+- `vram_rate`: bytes that the passes read and wrote a second, over the rate of a copy inside the
+  same memory in the same run. Times are the GPU's own (CUDA events), of all passes together,
+  without pauses and the processor's work between passes.
 - `vram_copy`: GB/s of that copy, lower half to upper half by CUDA's own copy, read and write both
   counted; the median of three before all passes and three after.
 - `vram_miscompares`: words found wrong, each pass by itself: a word that stays wrong counts in each
   pass that finds it.
 
-Where words are wrong, each of the first 64 passes that found some is told at once: how many, which
-bits and how often, the first few with their address (bytes from the beginning of the tested memory,
-not the GPU's physical address), and, where a word lies in another's place, the address bits between
-the two. The table `vram_map` has the wrong words of all passes by region (256 of equal size).
+Each of the first 64 passes that find wrong words is reported at once: the number of wrong words,
+which bits and how often, the first few words with their address (bytes from the beginning of the
+tested memory, not the GPU's physical address), and, where a word lies in another's place, the
+address bits between the two. The table `vram_map` has the wrong words of all passes by region (256
+of equal size).
 
-What is not seen: errors that ECC corrected (the driver counts those), memory outside the piece,
-caches and registers; and what still lay in the L2 cache when it was read back, which is only where
-a pass turns round and the last tens of MiB. Which words are neighbours in the chips is not known:
-stripes of six sizes, one a round, stand in for it.
+Not seen are errors that ECC corrected (the driver counts those), memory outside the allocation,
+caches and registers, and data that was still in the L2 cache when it was read back. The latter
+happens only where a pass turns round, and in the last tens of MiB. It is not known which words are
+neighbours in the chips; stripes of six sizes, one a round, stand in for it.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch
 cannot be used or fails, or a pass does not end within 60 s, with one sentence on standard error and
@@ -54,7 +55,7 @@ from acceptance.loads.vram.fault import KINDS, FaultyMemory
 from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
 NAME = "vram"
-# Environment variables that change how torch takes memory: the tested piece must be one plain
+# Environment variables that change how torch allocates memory: the tested memory must be one plain
 # allocation.
 _STRAYS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
 
@@ -79,8 +80,9 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """From the GPU's name to the last reading; raises CardError, and
-    RuntimeError for what CUDA and torch say.
+    """Run the whole load, from the GPU's name to the last reading.
+
+    Raises CardError, and RuntimeError for errors of CUDA and torch.
     """
     parameters: dict[str, Any] = {"seconds": options.seconds, **gpu_identity()}
     if options.inject is not None:
@@ -100,7 +102,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The program; see the module for its exit status."""
+    """The program; the module's docstring lists its exit statuses."""
     options = arguments().parse_args(argv)
     return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=_STRAYS)
 

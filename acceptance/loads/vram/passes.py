@@ -1,8 +1,7 @@
-"""One pass over a memory: sweeps by our kernels and copies inside it, queued together, timed as
-one, and judged by one record.
+"""One pass over a memory: sweeps by our kernels, and copies inside it.
 
-Sizes and places are in words of 8 bytes from the beginning of the tested memory. Standard library
-only.
+They are queued together, timed as one, and judged by one record. Sizes and places are in words of 8
+bytes from the beginning of the tested memory. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,18 +11,17 @@ from dataclasses import dataclass
 from acceptance.loads.vram.words import Words
 
 WORD = 8  # bytes
-TILE = 2048  # words, 16 KiB: what a block of threads takes at a time
+TILE = 2048  # words, 16 KiB: the unit of work of a block of threads
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Every word of a part of the memory is compared (`reads`), then overwritten (`writes`); one of
-    the two may be missing.
+    """Compares every word of a part of the memory (`reads`), then overwrites it (`writes`).
 
-    The word at a place is that of the number place + `shift`. `begin` is a multiple of a tile and
-    `shift` of two words. With a `stripe`, of every two stripes of 2**stripe tiles only one is
-    visited, the first (`role` 0) or the second (1), and what is left after the last whole pair of
-    stripes is not visited. `descending` goes from the last tile to the first.
+    One of the two may be None. The word at a place is that of the number place + `shift`. `begin`
+    is a multiple of a tile and `shift` of two words. With a `stripe`, only one of every two stripes
+    of 2**stripe tiles is visited, the first (`role` 0) or the second (1); the rest after the last
+    whole pair of stripes is not visited. `descending` goes from the last tile to the first.
     """
 
     reads: Words | None
@@ -37,7 +35,7 @@ class Sweep:
 
     @property
     def kernel(self) -> str:
-        """Its name in `kernels/vram.cu`."""
+        """The name of its kernel in `kernels/vram.cu`."""
         words = self.reads or self.writes
         if words is None or (self.writes or words).family != words.family:
             raise ValueError("a sweep reads or writes words of one family")
@@ -46,29 +44,29 @@ class Sweep:
 
     @property
     def tiles(self) -> int:
-        """How many it visits."""
+        """Number of tiles visited."""
         whole = self.count // TILE
         return whole if self.stripe is None else whole >> self.stripe + 1 << self.stripe
 
     @property
     def rest(self) -> int:
-        """Words after the last whole tile that it visits too."""
+        """Number of words visited after the last whole tile."""
         return self.count % TILE if self.stripe is None else 0
 
     @property
     def words(self) -> int:
-        """How many it visits."""
+        """Number of words visited."""
         return self.tiles * TILE + self.rest
 
     @property
     def moved(self) -> int:
-        """Bytes that it reads and writes."""
+        """Bytes read and written."""
         return self.words * WORD * ((self.reads is not None) + (self.writes is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`words` words from one place to another, by CUDA's own copy; the two do not overlap."""
+    """A copy of `words` words by CUDA's own copy; source and target do not overlap."""
 
     source: int
     target: int
@@ -76,41 +74,40 @@ class Copy:
 
     @property
     def moved(self) -> int:
-        """Bytes that it reads and writes."""
+        """Bytes read and written."""
         return 2 * self.words * WORD
 
 
 @dataclass(frozen=True, slots=True)
 class Spin:
-    """A GPU that does not come back, for a quarter of an hour or more (for `--inject hang`)."""
+    """A GPU that does not answer for a quarter of an hour or more, for `--inject hang`."""
 
     moved = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What is queued together, in this order; then the memory is left alone for
-    `rest_s` seconds.
-    """
+    """Work queued together, in this order, and a pause of `rest_s` seconds after it."""
 
     works: tuple[Sweep | Copy | Spin, ...]
     rest_s: float = 0.0
 
     @property
     def moved(self) -> int:
-        """Bytes that it reads and writes."""
+        """Bytes read and written."""
         return sum(work.moved for work in self.works)
 
     @property
     def words(self) -> int:
-        """Words that our kernels must have written or compared: what they count
-        themselves must be this.
+        """Number of words that our kernels must write or compare.
+
+        The kernels' own count must equal it.
         """
         return sum(work.words for work in self.works if isinstance(work, Sweep))
 
     @property
     def reads(self) -> Words | None:
-        """The words that the first sweep which compares expects."""
+        """The words that the first comparing sweep expects."""
         return next(
             (work.reads for work in self.works if isinstance(work, Sweep) and work.reads), None
         )

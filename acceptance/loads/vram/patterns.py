@@ -1,9 +1,9 @@
-"""The catalogue of patterns: each is a sequence of passes over the whole memory, a function of its
-size and of the round.
+"""The catalogue of patterns.
 
-Rounds differ by their seeds, so that a long test is no repetition. On a GPU, "ascending" and
-"descending" are the order of the tiles; some thousands of threads are at it together, so within
-some megabytes there is no order.
+A pattern is a sequence of passes over the whole memory, a function of its size and of the round.
+Rounds differ by their seeds, so a long test is no repetition. On a GPU, "ascending" and
+"descending" are the order of the tiles; some thousands of threads run at once, so within some
+megabytes there is no order.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from itertools import pairwise
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Sweep
 from acceptance.loads.vram.words import ALL, Words, seed_of
 
-STEPS = 8  # of a walking bit in a round: after eight rounds each cell has had it in each bit
-# Every power of two up to 32 bits as a stretch of equal bits, and all equal: each bit is once
-# unlike each other bit of its word.
+STEPS = 8  # steps of a walking bit in a round: after eight rounds each cell has had it in each bit
+# Stretches of equal bits of every power of two up to 32 bits, and all bits equal: each bit differs
+# at least once from each other bit of its word.
 BACKGROUNDS = (*(ALL // ((1 << width) + 1) for width in (1, 2, 4, 8, 16, 32)), 0)
-REPEATS = 16  # of the neighbours, even, so that the words are in the end what they were
+# repeats of the neighbours; an even number, so that the words are unchanged at the end
+REPEATS = 16
+# By round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB.
 STRIPES = (
     0,
     4,
@@ -26,11 +28,11 @@ STRIPES = (
     2,
     6,
     10,
-)  # by the round, in powers of two of a tile: 16 KiB, 256 KiB, 4 MiB, 64 KiB, 1 MiB, 16 MiB
-# The memory that neighbours are repeated in at a time: half of it is worked on, and no L2 cache so
+)
+# The memory in which neighbours are repeated at a time. Half of it is written, and no L2 cache so
 # far (128 MiB at most) can hold that.
 WINDOW = (512 << 20) // WORD
-BLOCKS = 64  # into which each half is cut to be moved
+BLOCKS = 64  # blocks of each half that are moved
 
 Pattern = Callable[[int, int], Iterator[Pass]]
 
@@ -76,9 +78,7 @@ def walking_bits(words: int, turn: int) -> Iterator[Pass]:
 
 
 def moving_inversions(words: int, turn: int) -> Iterator[Pass]:
-    """For each background: its words, ascending to their inverse, descending back, ascending to
-    the next background.
-    """
+    """For each background: ascending to its inverse, descending back, ascending to the next one."""
     whole, first = _Whole(words), turn % len(BACKGROUNDS)
     steps = [Words("constant", 0, mask) for mask in BACKGROUNDS[first:] + BACKGROUNDS[:first]]
     yield whole.fill(steps[0])
@@ -111,10 +111,10 @@ def march_c(words: int, turn: int) -> Iterator[Pass]:
 
 
 def block_move(words: int, turn: int) -> Iterator[Pass]:
-    """Random words of the lower half are copied to the upper half, its blocks in reverse order;
-    verified and inverted there; copied back.
+    """Copy random words of the lower half to the upper half, verify and invert them, copy back.
 
-    Each half is 64 blocks, of whole tiles: up to 2 MiB at the end of the memory are left out.
+    The blocks are copied in reverse order. Each half is 64 blocks of whole tiles: up to 2 MiB at
+    the end of the memory are left out.
     """
     blocks = min(BLOCKS, words // TILE // 2)
     size = words // TILE // 2 // blocks * TILE
@@ -128,10 +128,10 @@ def block_move(words: int, turn: int) -> Iterator[Pass]:
 
 
 def neighbours(words: int, turn: int) -> Iterator[Pass]:
-    """Stripes of random words: every other one is read and overwritten 16 times, then all are
-    verified; then the others are.
+    """Stripes of random words: every other stripe is read and overwritten 16 times.
 
-    Up to two stripes at the end of the memory are left out of the repeats.
+    Then all are verified, and the other stripes have their turn. Up to two stripes at the end of
+    the memory are left out of the repeats.
     """
     whole, now = _Whole(words), Words("random", seed_of(4 * turn + 3))
     stripe = min(STRIPES[turn % len(STRIPES)], (words // TILE).bit_length() - 2)
@@ -154,9 +154,7 @@ def neighbours(words: int, turn: int) -> Iterator[Pass]:
 
 
 def retention(words: int, rest_s: float) -> Iterator[Pass]:
-    """Random words and then their inverse, each left alone for `rest_s` seconds
-    before it is verified.
-    """
+    """Random words, then their inverse, each left alone for `rest_s` seconds, then verified."""
     whole, now = _Whole(words), Words("random", seed_of(0))
     (sweep,) = whole.fill(now).works
     yield Pass((sweep,), rest_s)
@@ -177,7 +175,5 @@ RETENTION = "retention"  # once in a run, after the first round
 
 
 def rest_s(seconds: float) -> float:
-    """How long each of the two pauses of `retention` is: a twentieth of the
-    test's time, from 1 to 5 s.
-    """
+    """The length of each of the two pauses of `retention`: a twentieth of the time, 1 to 5 s."""
     return min(max(seconds / 20, 1.0), 5.0)

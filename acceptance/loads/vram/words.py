@@ -1,17 +1,17 @@
-"""The words that lie in a tested memory: what a word is follows from its number, a seed and a mask,
-so nothing is kept beside the memory.
+"""The words of a tested memory: functions of a number, a seed and a mask.
 
-Families, before the mask (bits that are inverted in every word):
+So no copy of them is kept beside the memory. The mask names the bits that are inverted in every
+word. Families, before the mask:
 
-- `number`: the word's own number. Where an address line fails, a word shows up in another's place,
-  and says whose it is.
+- `number`: the word's own number. Where an address line fails, a word appears in another's place,
+  and says where it belongs.
 - `constant`: 0, so the mask itself.
-- `walk`: one bit, which moves on by one from word to word; the seed says where it begins.
-- `random`: `kernels/vram.cu` says how. Words of even number are all different, and so are those of
-  odd number.
+- `walk`: one bit, which moves on by one from word to word, beginning at the seed.
+- `random`: defined in `kernels/vram.cu`. Words of even number are all different, and so are those
+  of odd number.
 
-The GPU makes them by `kernels/vram.cu`; the same is said here twice more, for one word in whole
-numbers and for many with numpy.
+The GPU makes the words by `kernels/vram.cu`. This module implements the same twice more, for one
+word with Python's integers and for many with numpy.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Words:
     mask: int = 0
 
     def inverse(self) -> Words:
-        """The same with every bit inverted."""
+        """The same words with every bit inverted."""
         return replace(self, mask=self.mask ^ ALL)
 
     def word(self, number: int) -> int:
-        """The word of one number (from 0 below 2**64)."""
+        """The word of one number (0 to 2**64 - 1)."""
         return _plain(self.family, number, self.seed) ^ self.mask
 
     def array(self, first: int, count: int) -> NDArray[np.uint64]:

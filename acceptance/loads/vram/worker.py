@@ -1,9 +1,8 @@
-"""What the memory load does in which order, and how it divides its time, apart from torch: a
-`TestedMemory` does the passes.
+"""The steps of the memory load and its division of time, independent of torch.
 
-First the rate of a copy inside the memory; then the first round: every pattern once, whatever the
-time, `retention` last; then round after round with new seeds while the next pattern still fits into
-the time; then the copy once more.
+A `TestedMemory` runs the passes. First comes the rate of a copy inside the memory; then the first
+round: every pattern once, whatever the time, `retention` last; then round after round with new
+seeds while the next pattern still fits into the time; then the copy once more.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
 COMPONENT = "gpu0"
-MIN_WORDS = 4 * TILE  # words that the patterns need at least
-LINES = 64  # miscompares that are told in a run; all are counted
+MIN_WORDS = 4 * TILE  # minimum number of words for the patterns
+LINES = 64  # miscompares reported in a run; all are counted
 PASSES = "vram_passes"
 PASSES_COLUMNS = ("pattern", "passes", "GB/s", "wrong")
-_COPIES = 3  # that count, before the passes and after them
+_COPIES = 3  # copies that count, before the passes and again after them
 _PROGRESS_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """A pass that has ended: its seconds by the GPU's clock, and what its kernels found."""
+    """A finished pass: its seconds by the GPU's clock, and its kernels' findings."""
 
     seconds: float
     record: SweepRecord
@@ -43,37 +42,37 @@ class TestedMemory(Protocol):
 
     @property
     def words(self) -> int:
-        """How many are tested."""
+        """Number of tested words."""
 
     @property
     def whole_bytes(self) -> int:
-        """All the memory that the GPU has."""
+        """Total memory of the GPU."""
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; CardError where the GPU does not come back.
+        """Run a pass and wait for it; CardError where the GPU does not answer.
 
-        Its time begins `late_s` before its work is given.
+        The time begins `late_s` before the work is queued.
         """
 
 
 @dataclass(slots=True)
 class _Tally:
-    """One pattern so far."""
+    """The totals of one pattern."""
 
     passes: int = 0
     moved: int = 0
     seconds: float = 0.0
     wrong: int = 0
-    lasted_s: float = 0.0  # the last time, by the processor's clock
+    lasted_s: float = 0.0  # duration of the last time, by the processor's clock
 
 
 def copy_of(words: int) -> Pass:
-    """The lower half of the memory to the upper."""
+    """A copy of the memory's lower half to the upper half."""
     return Pass((Copy(0, words - words // 2, words // 2),))
 
 
 class VramWorker:
-    """Tests a memory for some seconds and says what it finds as soon as it is found."""
+    """Tests a memory for some seconds and reports each finding at once."""
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class VramWorker:
         self._began = clock()
 
     def run(self) -> None:
-        """From the first copy to the last reading; raises CardError."""
+        """Run from the first copy to the last reading; raises CardError."""
         words = self._memory.words
         if words < MIN_WORDS:
             raise CardError(
@@ -111,13 +110,14 @@ class VramWorker:
         self._readings(rounds + 1, lasted_s)
 
     def _copy(self) -> None:
-        """GB/s of some copies inside the memory, read and written."""
+        """Measure GB/s of some copies inside the memory, read and write both counted."""
         one = copy_of(self._memory.words)
         self._copies += [one.moved / self._memory.work(one).seconds / 1e9 for _ in range(_COPIES)]
 
     def _round(self, turn: int) -> bool:
-        """One more round; False, and what is left of it left out, once its next pattern no
-        longer fits into the time.
+        """Run one more round.
+
+        False once the next pattern does not fit into the time; the rest of the round is left out.
         """
         for name, pattern in PATTERNS.items():
             if self._clock() - self._began + self._tallies[name].lasted_s > self._seconds:

@@ -1,3 +1,1 @@
-"""The schedule: systemd units and a cron line that start a nightly run, and
-what is told when a night fails.
-"""
+"""The schedule of nightly runs: systemd units, a cron line, and the report of a failed night."""

@@ -1,6 +1,6 @@
-"""When a night begins where nobody says it, and the nights that do not have that hour.
+"""The default time of a nightly run, and the nights that lack a given hour.
 
-Light: `--help` reads it.
+Imports little, because `--help` imports it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,14 @@ AHEAD = 2 * 366  # days: rules of the time zone repeat every year, on another da
 
 
 def skipped_on(at: time, today: date) -> date | None:
-    """The next day, of two years, on which the clocks of this machine do not show that time;
-    None where there is none.
-    """
+    """The next day within two years on which this machine's clocks skip that time; else None."""
     for ahead in range(AHEAD):
-        moment = datetime.combine(
-            today + timedelta(days=ahead), at
-        )  # without a zone: that of the machine
+        # without a zone: in the machine's time zone
+        moment = datetime.combine(today + timedelta(days=ahead), at)
         if datetime.fromtimestamp(moment.timestamp()).time() != at:
             return moment.date()
     return None
 
 
-DEFAULT_TIME = time(
-    4, 30
-)  # where clocks are put on, they skip an hour of those before: systemd would skip the night with it
+# where clocks are put forward, they skip an earlier hour: systemd would skip a night set to it
+DEFAULT_TIME = time(4, 30)

@@ -1,5 +1,4 @@
-"""The note that a nightly run leaves for systemd's failure unit, and how that unit reports the
-night."""
+"""The note that a nightly run leaves for systemd's failure unit, and that unit's report."""
 
 from __future__ import annotations
 
@@ -16,26 +15,28 @@ from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units
 from acceptance.reports.text import one_line
 
-# What a unit started by OnFailure= is told of the one that failed, since systemd 251
+# Variables that a unit started by OnFailure= gets about the failed one, since systemd 251
 # (systemd.exec(5)).
 RESULT, CODE, STATUS = "MONITOR_SERVICE_RESULT", "MONITOR_EXIT_CODE", "MONITOR_EXIT_STATUS"
+# nightly's exit codes for a verdict, valid if it has left a note
 _WORDS = {
     "1": "FAIL",
     "3": "UNJUDGED",
-}  # nightly's exit codes for a verdict, where it has left a note of it
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How it ended, in one sentence; `told` when the run itself has told everybody."""
+    """How a night ended, in one sentence; `told` if the run itself has notified every target."""
 
     text: str
     told: bool
 
 
 def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bool) -> Ending:
-    """What systemd says of it, and the night's own note: without one nobody is taken to be told,
-    for told twice is better than never.
+    """How the night ended, from systemd's variables and the night's note.
+
+    Without a note the targets count as not notified: twice is better than never.
     """
     result, code, status = (
         one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS)
@@ -57,14 +58,16 @@ def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bo
 
 
 NAME = ".told"  # in the folder of the runs
-# The same name of one start, as systemd gives it to the night (since 232) and to what it starts by
+# The id of one start, as systemd gives it to the night (since 232) and to the unit started by
 # OnFailure= (since 251): systemd.exec(5).
 OWN, OTHERS = "INVOCATION_ID", "MONITOR_INVOCATION_ID"
 
 
 class FailureNote(msgspec.Struct, frozen=True):
-    """Of which start it is; the run's folder, None where no run came about; and whether
-    everybody was told.
+    """The note of one start.
+
+    `run_dir` is the run's folder, None if no run was started; `told` says whether every target was
+    notified.
     """
 
     invocation: str
@@ -75,15 +78,14 @@ class FailureNote(msgspec.Struct, frozen=True):
 def write_note(
     out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool
 ) -> None:
-    """Leave it where systemd started the night.
+    """Leave the note if systemd started the night.
 
-    Where that does not work the failure unit finds none, and tells everybody again.
+    If it cannot be written, the failure unit finds none and notifies every target again.
     """
     invocation = environment.get(OWN)
     if invocation:
-        with contextlib.suppress(
-            JournalError, OSError, UnicodeError
-        ):  # a folder's name may be no UTF-8
+        # a folder's name may not be UTF-8
+        with contextlib.suppress(JournalError, OSError, UnicodeError):
             content = msgspec.json.encode(
                 FailureNote(invocation, str(run_dir) if run_dir is not None else None, told)
             )
@@ -91,7 +93,7 @@ def write_note(
 
 
 def find(out: Path, environment: Mapping[str, str]) -> FailureNote | None:
-    """What the night left that has failed now; None where it left nothing."""
+    """The note of the night that has failed now; None if it left none."""
     invocation = environment.get(OTHERS)
     try:
         found = msgspec.json.decode(

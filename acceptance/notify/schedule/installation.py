@@ -1,4 +1,4 @@
-"""Putting the units where systemd finds them, and taking them away again without a trace."""
+"""Install the units where systemd finds them, and remove them without a trace."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ScheduleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UnitLocation:
-    """Where units lie: the system's or one user's.
+    """The location of the units: the system's or one user's.
 
-    `stamp` is where systemd remembers when the timer was last due.
+    `stamp` is the file in which systemd records when the timer was last due.
     """
 
     folder: Path
@@ -39,13 +39,13 @@ class UnitLocation:
 
     @classmethod
     def system(cls, root: Path = Path("/")) -> UnitLocation:
-        """The place for the whole machine."""
+        """The location for the whole machine."""
         stamp = root / "var/lib/systemd/timers" / f"stamp-{TIMER}"
         return cls(root / "etc/systemd/system", stamp, user=False, running=_runs(root))
 
     @classmethod
     def of_user(cls, environment: Mapping[str, str], root: Path = Path("/")) -> UnitLocation:
-        """The place of the user who asks, by the XDG base directories."""
+        """The location of the current user, by the XDG base directories."""
         home = Path(environment.get("HOME") or Path.home())
         config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
         data = Path(environment.get("XDG_DATA_HOME") or home / ".local/share")
@@ -55,7 +55,7 @@ class UnitLocation:
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """What was written or removed, in this order, and whether systemd knows of it already."""
+    """The files written or removed, in order, and whether systemd runs and knows of them."""
 
     files: tuple[Path, ...]
     running: bool
@@ -78,7 +78,7 @@ def known_user(name: str) -> str:
 def unit_texts(schedule: Schedule) -> dict[str, str]:
     """The units' texts by their names.
 
-    Raises ScheduleError where a name in them is one that no unit can hold.
+    Raises ScheduleError if a name cannot be written in a unit.
     """
     try:
         return units.texts(schedule)
@@ -87,12 +87,10 @@ def unit_texts(schedule: Schedule) -> dict[str, str]:
 
 
 def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
-    """Write the units, and start the timer where systemd runs.
+    """Write the units, and start the timer if systemd runs.
 
-    What is there already, and the same, is left as it is.
-
-    Raises ScheduleError, without having written anything where a unit of that name is somebody
-    else's.
+    A unit with the same content is left as it is. Raises ScheduleError; nothing is written if a
+    unit of that name is not rigproof's.
     """
     texts = unit_texts(schedule)
     for name in texts:
@@ -111,19 +109,16 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
     if place.running:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
-        _systemctl(
-            place, "restart", TIMER
-        )  # a timer that ran already goes by its old time until then
+        # until its restart a timer that ran before keeps its old time
+        _systemctl(place, "restart", TIMER)
     return InstallResult(tuple(written), place.running)
 
 
 def uninstall(place: UnitLocation) -> InstallResult:
     """Stop the timer and remove all that `install` and systemd made for it.
 
-    A run that goes on comes to its end.
-
-    Raises ScheduleError, without having removed anything where a unit of that name is somebody
-    else's.
+    A nightly run that is under way is not stopped. Raises ScheduleError; nothing is removed if a
+    unit of that name is not rigproof's.
     """
     there = [place.folder / name for name in (TIMER, SERVICE, FAILED) if _ours(place.folder / name)]
     link = place.folder / _STARTED_BY / TIMER
@@ -135,13 +130,13 @@ def uninstall(place: UnitLocation) -> InstallResult:
             if path.is_symlink() or path.exists():
                 path.unlink()
                 removed.append(path)
-        with contextlib.suppress(OSError):  # other timers are in it, or it was never there
+        with contextlib.suppress(OSError):  # the folder has other timers, or never existed
             link.parent.rmdir()
     except OSError as error:
         raise _schedule_error(place, error) from error
     if place.running and removed:
         _systemctl(place, "daemon-reload")
-        with contextlib.suppress(ScheduleError):  # none of them has failed
+        with contextlib.suppress(ScheduleError):  # neither has failed
             _systemctl(place, "reset-failed", SERVICE, FAILED)
     return InstallResult(tuple(removed), place.running)
 
@@ -149,7 +144,7 @@ def uninstall(place: UnitLocation) -> InstallResult:
 def _ours(path: Path) -> bool:
     """Whether there is a unit of that name.
 
-    Raises ScheduleError when it is none that rigproof has written.
+    Raises ScheduleError if rigproof did not write it.
     """
     try:
         if not path.is_symlink() and not path.exists():

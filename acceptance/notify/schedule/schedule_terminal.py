@@ -1,4 +1,4 @@
-"""What the terminal says of a schedule."""
+"""The terminal output of `rigproof schedule`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from acceptance.reports.terminal import Terminal
 def print_units(
     screen: Terminal, language: Language, schedule: Schedule, place: UnitLocation
 ) -> None:
-    """The units as `install` would write them, and the line for cron; nothing is written.
+    """Print the units as `install` would write them, and the line for cron.
 
-    Raises ScheduleError.
+    Nothing is written. Raises ScheduleError.
     """
     for name, text in installation.unit_texts(schedule).items():
         screen.path(f"### {place.folder / name}")
@@ -36,7 +36,7 @@ def print_installed(
     place: UnitLocation,
     schedule: Schedule,
 ) -> None:
-    """What was written, and what is still to be done by hand."""
+    """Print what was written, and what is still to be done by hand."""
     _paths(screen, done.files)
     if not done.files:
         screen.say(language("the schedule was there already, as it is asked for"))
@@ -60,7 +60,7 @@ def print_installed(
 
 
 def print_removed(screen: Terminal, language: Language, done: InstallResult) -> None:
-    """What was removed, and what was not rigproof's to remove."""
+    """Print what was removed."""
     _paths(screen, done.files)
     if done.files:
         screen.say(

@@ -13,9 +13,8 @@ from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_IMPOSSIBLE = re.compile(
-    r"[\x00\ud800-\udfff]"
-)  # no argument holds a zero byte, no unit what is not UTF-8
+# no argument may hold a zero byte, no unit anything but UTF-8
+_IMPOSSIBLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class Unquotable(ValueError):
@@ -23,15 +22,17 @@ class Unquotable(ValueError):
 
 
 def quote_word(text: str) -> str:
-    """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers
-    and variables doubled.
+    """An argument of ExecStart=, by systemd.service(5), "Command lines".
+
+    It is quoted if needed, with specifiers and variables doubled.
     """
     return _quoted(text.replace("$", "$$"))
 
 
 def quote_program(path: str) -> str:
-    """The program of ExecStart=, in which no variable is replaced; systemd starts none with
-    quotes or backslashes in its name.
+    """The program of ExecStart=, in which no variable is replaced.
+
+    Raises Unquotable for quotes or backslashes, because systemd starts no such program.
     """
     if _UNPRINTABLE.search(path) or any(sign in path for sign in "\"'\\"):
         raise Unquotable(f"the program {path!a} has a name that systemd does not start")
@@ -48,8 +49,9 @@ def _quoted(text: str) -> str:
 
 
 def quote_folder(path: str) -> str:
-    """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read
-    as something else is refused.
+    """The value of WorkingDirectory=, which has specifiers but no quoting.
+
+    Raises Unquotable for a path that systemd would read differently.
     """
     if _UNPRINTABLE.search(path) or path != path.strip() or path.endswith("\\"):
         raise Unquotable(f"the folder {path!a} has a name that no unit can hold")
@@ -57,8 +59,9 @@ def quote_folder(path: str) -> str:
 
 
 def cron_words(words: Sequence[str]) -> str:
-    """A command for a crontab: quoted for the shell, with each percent sign, which would be a
-    line end, escaped (crontab(5)).
+    """A command for a crontab, quoted for the shell.
+
+    Percent signs, which are line ends there (crontab(5)), are escaped.
     """
     if any(_UNPRINTABLE.search(one) for one in words):
         raise Unquotable(f"{shlex.join(words)!a} holds a character that no crontab can hold")
@@ -67,25 +70,24 @@ def cron_words(words: Sequence[str]) -> str:
 
 NAME = "rigproof-nightly"
 SERVICE, TIMER, FAILED = f"{NAME}.service", f"{NAME}.timer", f"{NAME}-failed.service"
-# by which a unit of an earlier rigproof is known: never change it
+# marks a unit as rigproof's, also to later versions: never change it
 OURS = "# Written by `rigproof schedule install`"
 MARK = (
     f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
 )
 SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
-READ_ONLY = tuple(
-    map(Path, ("/usr", "/boot", "/efi", "/etc"))
-)  # what ProtectSystem=full makes so (systemd.exec(5))
+# the folders that ProtectSystem=full makes read-only (systemd.exec(5))
+READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What is to be started, and when: the program with its own words, the nightly's arguments, and
-    those with which a failure is told.
+    """A schedule: the program, when it starts, and its arguments.
 
-    `user` is for the units of one user (`systemctl --user`); else `run_as` names the user, root
-    where it is None.
+    `program` is its argv, `arguments` those of the nightly run, `telling` those of the failure
+    unit. `user` selects the units of one user (`systemctl --user`); otherwise `run_as` names the
+    user, None for root.
     """
 
     program: tuple[str, ...]
@@ -98,7 +100,7 @@ class Schedule:
 
     @property
     def protected(self) -> bool:
-        """Whether some folders of the system are read-only to it: to root's units alone."""
+        """Whether some system folders are read-only to it: only for root's units."""
         return not self.user and self.run_as is None
 
     @property
@@ -108,7 +110,7 @@ class Schedule:
 
     @property
     def failure(self) -> tuple[str, ...]:
-        """The command that tells when a night was not PASS."""
+        """The command of the failure unit, which reports a night that was not PASS."""
         return (
             *self.program,
             "schedule",
@@ -119,7 +121,7 @@ class Schedule:
 
 
 def texts(schedule: Schedule) -> dict[str, str]:
-    """Every unit by its name. Raises quoting.Unquotable."""
+    """Every unit by its name. Raises Unquotable."""
     return {SERVICE: service(schedule), TIMER: timer(schedule), FAILED: failure_unit(schedule)}
 
 
@@ -128,9 +130,9 @@ def _started(command: Sequence[str]) -> str:
 
 
 def _common(schedule: Schedule) -> list[str]:
-    """Who runs it, where, and with which environment."""
+    """The user, the folder and the environment, which both services share."""
     settings = "%h/.config/rigproof/environment" if schedule.user else "/etc/default/rigproof"
-    # Named for root as well: HOME and the like are set only where a user is named.
+    # Set for root as well: HOME and the like are set only if a user is named.
     user = [] if schedule.user else [f"User={schedule.run_as or 'root'}"]
     return [
         "Type=oneshot",
@@ -174,7 +176,7 @@ def service(schedule: Schedule) -> str:
         "OOMScoreAdjust=500",
     ]
     if schedule.protected:
-        # Of another user some of these would take away programs that may do more than he
+        # For another user some of these would block programs with more rights than that user
         # (nvidia-modprobe, mail).
         lines += [
             "ProtectSystem=full",
@@ -186,7 +188,7 @@ def service(schedule: Schedule) -> str:
 
 
 def timer(schedule: Schedule) -> str:
-    """The unit that starts it."""
+    """The unit that starts the service every night."""
     return "\n".join(
         [
             MARK,
@@ -213,8 +215,9 @@ def timer(schedule: Schedule) -> str:
 
 
 def failure_unit(schedule: Schedule) -> str:
-    """The unit that is started when the night was not PASS and not skipped, or did not come to
-    its end at all.
+    """The failure unit.
+
+    It is started when a night was neither PASS nor skipped, or ended without a verdict.
     """
     lines = [
         MARK,
@@ -233,8 +236,9 @@ def failure_unit(schedule: Schedule) -> str:
 
 
 def cron(schedule: Schedule) -> str:
-    """The same as a line of a user's crontab, for machines without systemd: without delay, and a
-    night that is missed is missed.
+    """The schedule as a line of a user's crontab, for machines without systemd.
+
+    It has no random delay, and a missed night is not made up for.
     """
     there = cron_words(["cd", str(schedule.folder)])
     started = cron_words(["nice", "-n", str(NICE), "ionice", "-c", "3", *schedule.nightly])

@@ -1,4 +1,4 @@
-"""Check with another user's rights whether that user can run a night: root could do anything."""
+"""Check with a user's rights whether that user can run a night: root could do anything."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def acting_as(name: str) -> Iterator[bool]:
-    """Ask the system with this user's rights meanwhile; gives whether that is so, which is for root
-    alone to bring about.
+    """Run the block with this user's rights; yields whether that worked, which only root can do.
 
-    The saved ids stay root's, by which the way back is open. Nothing may be imported within: the
-    user may be unable to read it.
+    The saved ids stay root's, so that root's rights can be restored. Nothing may be imported in the
+    block: the user may be unable to read it.
     """
     user = pwd.getpwnam(name)
     groups, uids, gids = os.getgroups(), os.getresuid(), os.getresgid()
@@ -29,15 +28,13 @@ def acting_as(name: str) -> Iterator[bool]:
                 back.callback(os.setresgid, *gids)
                 os.setresuid(user.pw_uid, user.pw_uid, 0)
                 back.callback(os.setresuid, *uids)
-        except OSError:  # a root without those rights, or without that user, as in some containers
+        except OSError:  # root without those rights, or without that user, as in some containers
             own = False
         yield own
 
 
 def missing_right(program: Sequence[Path], folder: Path, out: Path) -> str | None:
-    """What the asking user may not do of what every night does, with the cure; None where
-    nothing is in the way.
-    """
+    """What the current user may not do but every night does, with the cure; None if nothing."""
     for path in program:
         if not os.access(path, os.R_OK | os.X_OK):
             return (
@@ -60,5 +57,5 @@ def missing_right(program: Sequence[Path], folder: Path, out: Path) -> str | Non
 def _there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # not even to be looked at: then it is this one that is refused
+    except OSError:  # the user may not even look at it: then this path is the one refused
         return True

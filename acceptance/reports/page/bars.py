@@ -1,8 +1,4 @@
-"""Everything measured, check by check: siblings beside each other, each a bar against limit and
-peak.
-
-Pure.
-"""
+"""Measurements check by check: siblings beside each other, each a bar with limit and peak. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ _ORDER = ("fail", "error", "skip", "warn", "waived")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Shares of the scale, 0 to 100: the value, and where the limits and the peak are."""
+    """Percentages of the scale, 0 to 100: the value, its limits and its peak."""
 
     value: float
     low: float | None
@@ -32,8 +28,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One component, or several alike: `mark` is the worst that is to be said of the value, ""
-    where nothing is.
+    """One component, or several alike.
+
+    `mark` is the worst kind of finding of the value, "" if there is none.
     """
 
     names: tuple[str, ...]
@@ -49,10 +46,10 @@ class BarRow:
 class Group:
     """One measurement of a check.
 
-    `limit` and `peak` are those of all of its components, where all have the same.
+    `limit` and `peak` are set if all of its components have the same.
 
-    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` stands in
-    place of rows for what was measured between GPUs; `rows` then hold what is outside its limit.
+    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` replaces
+    rows for measurements between GPUs; `rows` then hold what is outside its limit.
     """
 
     measurement: str
@@ -65,7 +62,7 @@ class Group:
 
     @property
     def flat(self) -> bool:
-        """Whether there is nothing to draw of it."""
+        """Whether there is nothing to draw."""
         return self.matrix is None and all(row.bar is None for row in self.rows)
 
 
@@ -74,7 +71,7 @@ def groups(
 ) -> Iterator[Group]:
     """The measurements of a check in the order of its plan.
 
-    `told` are identities that stand elsewhere and are not repeated.
+    `told` are identities shown elsewhere on the page, which are not repeated.
     """
     found: dict[str, list[Judgement]] = {}
     for one in check.judged:
@@ -84,7 +81,7 @@ def groups(
 
 
 def mark(judged: Judgement) -> str:
-    """The worst that is to be said of a value."""
+    """The worst kind of finding of a value."""
     kinds = {finding.kind for finding in judged.findings}
     return next((kind for kind in _ORDER if kind in kinds), "")
 
@@ -119,9 +116,9 @@ def _limit(judgement: Judgement, language: Language) -> str:
 
 
 def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[str, str]]:
-    """Each basis once, with the components that have it; "" where all have the same.
+    """Each basis once, with the components that have it; "" if all have the same.
 
-    One that differs by the name alone is the same.
+    Bases that differ only in the component's name count as the same.
     """
     found: dict[str, list[Judgement]] = {}
     for one in siblings:
@@ -138,7 +135,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float:
-    """What a whole bar stands for; 0 where no bar can be drawn."""
+    """The value of a full bar; 0 if no bar can be drawn."""
     values = [one.value for one in siblings if one.value is not None]
     bounds = [
         bound
@@ -187,7 +184,7 @@ def _row(
 
 
 def _is_exact(judgement: Judgement) -> bool:
-    """Whether a count is just what it should be, of which a picture would tell nothing."""
+    """Whether a count is exactly at its limit, so that a bar would show nothing."""
     limit = judgement.due.limit
     return (
         limit is not None
@@ -198,10 +195,9 @@ def _is_exact(judgement: Judgement) -> bool:
 
 
 def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:
-    """Rows that say the same of several components as one; what is outside its limit stays by
-    itself.
+    """Rows with equal content merged into one; a row with a finding stays by itself.
 
-    Where there are bars, it is all of them or none: siblings stand beside each other in their
+    If there are bars and the rows differ, none are merged: siblings stay beside each other in
     order.
     """
     found: dict[object, list[BarRow]] = {}

@@ -1,6 +1,6 @@
-"""The findings of a run as cards: what was expected, what was measured and how far outside that is,
-where, why, and what to do.
+"""The findings of a run as cards.
 
+A card has what was expected, what was measured and how far outside, where, why, and what to do.
 Pure.
 """
 
@@ -27,7 +27,7 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 class LimitBreach:
     """One measurement of a check outside its limit.
 
-    `more` is what the finding says beyond these: a waiver, a remark.
+    `more` is the rest of the finding: a waiver, a remark.
     """
 
     check: str
@@ -40,11 +40,11 @@ class LimitBreach:
 
 @dataclass(frozen=True, slots=True)
 class FindingCard:
-    """Findings about one component that have one teaching, or are of one check: `faults` where a
-    limit was not met, `texts` for all else.
+    """Findings about one component that share an explanation, or are of one check.
 
-    `where` says where the component is, in pairs of label and value; `bases` what each limit rests
-    on, in pairs of measurements and basis.
+    `faults` are values outside a limit, `texts` all other findings. `where` is the component's
+    location in pairs of label and value; `bases` are the bases of the limits in pairs of
+    measurements and basis.
     """
 
     kind: str
@@ -60,8 +60,9 @@ class FindingCard:
 
 
 def margin(limit: Limit, value: float, language: Language) -> str | None:
-    """How far a value is outside a limit (outside what is usual, where it is within), in the
-    unit and as a share; None where it is not.
+    """How far a value is outside a limit, in the unit and as a share; None if it is within.
+
+    A value within its limit is compared with the warning bounds.
     """
     within = limit.grade(value) == "warn"
     low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
@@ -89,9 +90,10 @@ def cards(
     places: Locations,
     language: Language,
 ) -> Iterator[FindingCard]:
-    """Findings in their order, those that belong together on one card, at the place of the first:
-    about one component with one teaching,
-    or without a teaching of one check, or of several that say the same.
+    """Findings grouped into cards, in the order of each card's first finding.
+
+    A card is about one component. Its findings share an explanation; without one they are of one
+    check, or of several with the same text.
     """
     alike: dict[tuple[str, str, str | None, Explanation | None], list[Finding]] = {}
     for finding in findings:
@@ -144,7 +146,7 @@ def _serial(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> str
 def _fault(
     finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language
 ) -> LimitBreach | None:
-    """The finding in its parts; None where it is not about a value and its limit."""
+    """The parts of a finding; None if it is not about a value and its limit."""
     found = _judged(finding, judged)
     if (
         found is None
@@ -178,7 +180,7 @@ def _fault(
 def _bases(
     findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]
 ) -> Iterator[tuple[str, str]]:
-    """Each basis once, with the measurements whose limits rest on it; "" where all do."""
+    """Each basis once, with the measurements whose limits have it; "" if all do."""
     named: dict[str, list[str]] = {}
     for finding in findings:
         if (found := _judged(finding, judged)) is not None:

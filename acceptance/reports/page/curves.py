@@ -1,4 +1,4 @@
-"""The time lines of each GPU as shapes to draw, all on the same scales.
+"""The telemetry of each GPU as shapes to draw, all on the same scales.
 
 Pure: x is a cell's number, y 0 (top) to 100 (bottom).
 """
@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from acceptance.core.limit import number
 from acceptance.reports.page.timeline import METRICS, Cell, Timeline, runs, stretches
 
-# Of every metric: its unit as people read it, and to what its scale is rounded.
+# The rounding of each metric's scale, and its unit for people.
 _STEPS = {"temperature_c": 10.0, "power_w": 50.0, "sm_clock_mhz": 100.0}
 UNITS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One metric of one GPU: `lines` and `bands` are paths, `bottom` and `top` the ends of the
-    scale, `least` and `most` the extremes.
+    """One metric of one GPU.
+
+    `lines` and `bands` are paths, `bottom` and `top` the ends of the scale, `least` and `most` the
+    extremes.
     """
 
     metric: str
@@ -35,8 +37,9 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """One GPU: its plots, and when its clock was held back as (x, width): by heat or hardware,
-    and by the power cap.
+    """One GPU: its plots, and when its clock was held down.
+
+    `slowed` (by heat or hardware) and `capped` (by the power cap) are stretches as (x, width).
     """
 
     gpu: str
@@ -47,9 +50,9 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A check on the time line: from and to in percent of it.
+    """A check on the time line, with start and width in percent of it.
 
-    `label` numbers those that are long enough to be seen.
+    `label` is a number if the phase is wide enough to be seen, else "".
     """
 
     check: str
@@ -60,7 +63,7 @@ class Phase:
 
 
 def curves(timeline: Timeline) -> Iterator[Curves]:
-    """Every GPU by name."""
+    """The curves of every GPU, sorted by name."""
     scales = {metric: _scale(metric, timeline) for metric in METRICS}
     for gpu, track in sorted(timeline.tracks.items()):
         plots = tuple(
@@ -72,7 +75,7 @@ def curves(timeline: Timeline) -> Iterator[Curves]:
 
 
 def cells(timeline: Timeline) -> int:
-    """How many cells the time line has: the width of every picture."""
+    """The number of cells of the time line: the width of every picture."""
     last = (
         max(numbers, default=0)
         for track in timeline.tracks.values()
@@ -82,8 +85,9 @@ def cells(timeline: Timeline) -> int:
 
 
 def _scale(metric: str, timeline: Timeline) -> tuple[float, float]:
-    """The bottom and top of a metric, the same for all GPUs: who compares two
-    of them sees which is higher.
+    """The bottom and top of a metric's scale.
+
+    They are the same for all GPUs, so that these can be compared.
     """
     step = _STEPS[metric]
     every = [cell for track in timeline.tracks.values() for cell in track.cells[metric].values()]
@@ -131,8 +135,9 @@ def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 def phases(
     spans: Sequence[tuple[str, int, float, float]], timeline: Timeline, boot: int = 0
 ) -> tuple[Phase, ...]:
-    """The checks that ran while samples were taken, in order; one that did not
-    end lasts as long as samples do.
+    """The checks that ran while samples were taken, in order.
+
+    A check that did not end lasts as long as the samples.
     """
     whole = cells(timeline) * timeline.width_s
     shown: list[Phase] = []

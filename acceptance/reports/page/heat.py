@@ -1,8 +1,4 @@
-"""Matrices with a colour for each number: what was measured between GPUs, and the ways between
-them.
-
-Pure.
-"""
+"""Matrices with coloured cells: measurements between GPUs, and the paths between devices. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +10,15 @@ from acceptance.core.limit import number
 from acceptance.reports.page.names import nvlinks, pair
 
 LEVELS = 6
-# How near two devices are, the nearest last, where no NVLink leads from one to the other.
+# How near two devices without an NVLink between them are; the nearest has the highest level.
 _WAYS = {"SYS": 0, "NODE": 1, "PHB": 1, "PXB": 2, "PIX": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """`level` is how strong its colour is, 0 to 5; None for one that has none.
+    """`level` is the strength of its colour, 0 to 5; None for no colour.
 
-    `bad` marks what is outside its limit.
+    `bad` marks a value outside its limit.
     """
 
     text: str
@@ -32,19 +28,16 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMatrix:
-    """A matrix: `head` over the columns, and rows of a name and as many cells
-    as the head has names.
-    """
+    """A matrix: `head` over the columns, and rows of a name and one cell per column."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
 
 
 def pairs(judged: Iterable[Judgement]) -> HeatMatrix | None:
-    """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component
-    is no such pair.
+    """Measurements of ordered pairs of GPUs, the source in rows.
 
-    The colour is the value's share of the largest.
+    None if a component is no such pair. The colour is the value's share of the largest.
     """
     found: dict[tuple[str, str], Judgement] = {}
     for one in judged:
@@ -78,9 +71,9 @@ def _value(a: str, b: str, judgement: Judgement | None, most: float) -> HeatCell
 
 
 def way_matrix(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:
-    """The matrix of the inventory, coloured by how near two devices are; None where there is none.
+    """The matrix of the inventory, coloured by how near two devices are; None if there is none.
 
-    A number of NVLinks that is below that of other pairs stands out as bad.
+    A number of NVLinks below that of other pairs is marked as bad.
     """
     if len(matrix) < 2:
         return None

@@ -1,7 +1,6 @@
-"""The machine as found: its parts in rows, and a card for every GPU; what was not captured is
-absent.
+"""The machine as observed: its parts in rows, and a card for every GPU. Pure.
 
-Pure.
+What was not captured is absent.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ Inventory = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GpuCard:
-    """One GPU: the name that components go by, its model, and what is known of it in pairs of label
-    and value.
+    """One GPU: its component name, its model, and its facts in pairs of label and value.
 
-    `trouble` is what keeps it from being used, where the driver says so.
+    `trouble` is the driver's reason why it cannot be used.
     """
 
     name: str
@@ -77,7 +75,7 @@ def _counts(cpu: Mapping[str, Any], _: Language) -> Iterator[str]:
 
 
 def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]]:
-    """The memory modules, those that are alike in one row."""
+    """The memory modules; equal ones share a row."""
     alike: dict[str, list[str]] = {}
     for dimm in memory["dimms"] or ():
         words = (
@@ -104,9 +102,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
 
 
 def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
-    """The GPUs on the PCI bus in order, as components name them, then those
-    that the driver alone knows.
-    """
+    """The GPUs on the PCI bus in order, then those that only the driver knows."""
     due = recorded_inventory.recorded_gpus(inventory)
     for gpu in due:
         facts = (*_link(gpu, language), *_facts(gpu.device, language))
@@ -117,9 +113,8 @@ def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
         for device in recorded_inventory.devices(inventory)
         if device["pci_address"] not in placed
     ]
-    for device in sorted(
-        others, key=lambda device: not device["pci_address"]
-    ):  # those without an address last
+    # those without an address last
+    for device in sorted(others, key=lambda device: not device["pci_address"]):
         name = f"NVML {device['index']}"
         yield GpuCard(
             name, device.get("name"), tuple(_facts(device, language)), device.get("error")
@@ -142,7 +137,7 @@ def _link(gpu: RecordedGpu, language: Language) -> Iterator[tuple[str, str]]:
 
 
 def _facts(device: Mapping[str, Any], language: Language) -> Iterator[tuple[str, str]]:
-    """What the driver tells of one GPU, as far as it tells it."""
+    """The facts that the driver reports about one GPU."""
     traits = device.get("traits") or {}
     if device.get("memory_bytes") is not None:
         yield language("memory"), f"{number(device['memory_bytes'] / GIB)} GiB"

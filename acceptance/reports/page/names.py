@@ -1,7 +1,4 @@
-"""What the names of components and the cells of the inventory's matrix say of GPUs and NVLinks.
-
-Pure.
-"""
+"""GPUs and NVLinks in the names of components and the cells of the inventory's matrix. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +15,12 @@ def is_gpu(name: str) -> bool:
 
 
 def pair(component: str) -> tuple[str, str] | None:
-    """The GPUs of an ordered pair, `gpu0->gpu1`; None where it is none."""
+    """The GPUs of an ordered pair, `gpu0->gpu1`; None if it is not one."""
     match = _PAIR.fullmatch(component)
     return (match[1], match[2]) if match else None
 
 
 def nvlinks(cell: str) -> int | None:
-    """How many NVLinks a cell of the matrix tells of, `NV18`; None where it
-    tells of another way.
-    """
+    """The number of NVLinks in a cell of the matrix, `NV18`; None for any other path."""
     match = _NVLINK.fullmatch(cell)
     return int(match[1]) if match else None

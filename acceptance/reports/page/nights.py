@@ -1,5 +1,4 @@
-"""A machine's nights as a page: what changed most, then a plot for each measurement of each
-component.
+"""A machine's nights as a page: what changed most, then a plot for each measurement.
 
 Offline, without scripts.
 """
@@ -24,8 +23,9 @@ def _template() -> jinja2.Template:
 
 
 def _is_constant(row: TrendRow) -> bool:
-    """Whether it is a count that was the same on every night, which needs no plot; what lay
-    outside, or broke a limit, is drawn.
+    """Whether a row is a count that was the same on every night, which needs no plot.
+
+    A value that was outside, or broke a limit, is drawn.
     """
     points = row.course.points
     same = (
@@ -42,7 +42,7 @@ def _is_constant(row: TrendRow) -> bool:
 
 
 def render(report: TrendReport, language: Language = ENGLISH) -> str:
-    """The page's text."""
+    """The page as HTML."""
     places = {night.run_id: place for place, night in enumerate(report.shown)}
     drawn = [(row, trends.draw(row, places)) for row in report.rows if not _is_constant(row)]
     return _template().render(

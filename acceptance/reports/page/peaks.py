@@ -1,5 +1,4 @@
-"""The most that a figure can be by the sheet of a card's model, or by its link: what a bar is drawn
-against.
+"""Peaks: the highest possible value by the GPU's model sheet or its link, drawn beside a bar.
 
 Never guessed. Pure.
 """
@@ -20,7 +19,7 @@ from acceptance.machine import pcie, recorded_inventory
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A value in the measurement's unit, and where it comes from."""
+    """A value in the measurement's unit, and its source."""
 
     value: float
     source: str
@@ -30,7 +29,7 @@ Peaks = Mapping[tuple[str, str], Peak]  # by measurement and component
 
 
 def peaks(inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language) -> Peaks:
-    """What is known of every GPU of an inventory; a figure of which no peak is known is absent."""
+    """The known peaks of every GPU of an inventory; an unknown peak is absent."""
     return dict(_all(inventory, sheets, language))
 
 
@@ -63,7 +62,7 @@ def _of_sheet(own: Sheet) -> Iterator[tuple[str, float]]:
 
 
 def _link(function: Mapping[str, Any], traits: Mapping[str, Any]) -> tuple[float, str] | None:
-    """GB/s in one direction of what card and slot can do together."""
+    """The one-way data rate of card and slot together in GB/s, and its source."""
     slot = pcie.generation(function.get("slot_max_link_speed_gts"))
     generation = pcie.link_maximum("", pcie.generation(function.get("max_link_speed_gts")), slot)
     width = pcie.link_maximum(

@@ -1,6 +1,6 @@
 """report.html: one file, offline, without scripts.
 
-The verdict first, every reason for it, then the machine and all that was measured.
+The verdict and the reasons for it come first, then the machine and all measurements.
 """
 
 from __future__ import annotations
@@ -39,13 +39,11 @@ from acceptance.reports.page import (
 )
 from acceptance.reports.text import one_line
 
-MOST_ROWS = 60  # of one table; all of them are in the journal
+MOST_ROWS = 60  # of one table; the journal has all
 
 
 def with_code(text: str) -> Markup:
-    """A sentence of the catalogue, in which what stands between backticks is to
-    be typed or looked for.
-    """
+    """A sentence of the catalogue, with text between backticks as code."""
     pieces = enumerate(one_line(text).split("`"))
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces
@@ -61,15 +59,16 @@ def _environment() -> jinja2.Environment:
 
 
 def load() -> None:
-    """Read the templates: those that a page is made from are those that were there then."""
+    """Read all templates now, so that a later update of rigproof does not mix versions."""
     environment = _environment()
     for name in environment.list_templates():
         environment.get_template(name)
 
 
 def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
-    """The samples until one that cannot be read: a view of the rest is worth more than none, and
-    what is missing is said.
+    """The samples up to the first that cannot be read.
+
+    The damage is reported: a view of the rest is worth more than none.
     """
     try:
         yield from samples
@@ -78,7 +77,7 @@ def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[Tim
 
 
 def _words(language: Language) -> dict[str, str]:
-    """The words for outcomes, what is said of a value, and severities."""
+    """The words for outcomes, marks of values, and severities."""
     return {
         "pass": language("pass"),
         "fail": language("fail"),
@@ -99,10 +98,9 @@ def render(
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
-    """The page's text.
+    """The page as HTML.
 
-    `samples` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks
-    of bars.
+    `looks` are the samples of the GPUs in order; `sheets` the model sheets, for the peaks of bars.
     """
     first = duration.first_record(journal.entries)
     assert first is not None

@@ -1,7 +1,4 @@
-"""When a run was, how it broke off, what the machine told meanwhile, and the programs that it ran.
-
-Pure.
-"""
+"""The log of a run: its time, how it was cut off, its events, and the programs it ran. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from acceptance.core.record import Entry, Event, RunClosed, RunEnded, ToolRan
 from acceptance.journal.reader import Journal
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")
-# Sessions write the names of logs: a link leads into the folder of logs beside the page, or there
-# is none.
+# Sessions write the names of logs: a link must lead into the folder of logs beside the page.
 _LOG = re.compile(r"logs/[A-Za-z0-9][A-Za-z0-9._ +,=@\[\]-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineEvent:
-    """An event: `moment` in UTC, and `after_s` seconds after the beginning (None where the
-    machine was restarted in between).
+    """An event, with its time in UTC.
+
+    `after_s` is in seconds since the run began; None if the machine was restarted in between.
     """
 
     moment: str | None
@@ -33,8 +30,9 @@ class MachineEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """A program: its command as one line, and the log's name with the address to find it at,
-    relative to the page.
+    """A program's run.
+
+    `command` is one line, `log` the log's name, and `address` its URL relative to the page.
     """
 
     check: str
@@ -46,20 +44,20 @@ class ProgramRun:
 
 
 def moment(utc: str) -> str | None:
-    """A record's time as people read it; None for what is no time."""
+    """A record's time for people; None if it is not a time."""
     match = _UTC.fullmatch(utc)
     return f"{match[1]} {match[2]} UTC" if match else None
 
 
 def interruption(entries: Sequence[Entry]) -> RunClosed | None:
-    """How a later start found the run, where it did not come to its end."""
+    """How a later start closed the run; None if the run ended by itself."""
     ended = any(isinstance(entry.body, RunEnded) for entry in entries)
     closed = [entry.body for entry in entries if isinstance(entry.body, RunClosed)]
     return closed[-1] if closed and not ended else None
 
 
 def events(entries: Sequence[Entry]) -> Iterator[MachineEvent]:
-    """What the machine told by itself, in order."""
+    """The events of the run, in order."""
     start = first_record(entries)
     for entry in entries:
         if isinstance(entry.body, Event):
@@ -71,7 +69,7 @@ def events(entries: Sequence[Entry]) -> Iterator[MachineEvent]:
 
 
 def programs(journal: Journal) -> Iterator[ProgramRun]:
-    """The programs that were run for checks."""
+    """The programs that the checks ran."""
     for entry in journal.entries:
         if isinstance(body := entry.body, ToolRan):
             safe = body.log is not None and _LOG.fullmatch(body.log)

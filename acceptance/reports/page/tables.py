@@ -1,5 +1,6 @@
-"""The tables that loads leave (matrix rates by size, say), put together as builders publish
-them: one a GPU, a column a format.
+"""Tables from loads (matrix rates by size, say), merged as builders publish them.
+
+There is one a GPU, with one column a format.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from acceptance.core.record import Table
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """One table as text: `title`, the head, and rows of as many cells."""
+    """One table as text: `title`, the head, and rows of one cell per column."""
 
     title: str
     head: tuple[str, ...]
@@ -21,10 +22,10 @@ class TextTable:
 
 
 def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
-    """Tables of one check and component whose first column is the same are set side by side, row by
-    row; a cell that one lacks is empty.
+    """Merge tables of one check and component that have the same first column.
 
-    A table in which a first cell comes twice stands by itself, as it is.
+    They are joined row by row; a missing cell is empty. A table with a repeated first cell stays by
+    itself.
     """
     groups: dict[tuple[str, str, str, str], list[Table]] = {}
     for table in tables:

@@ -1,7 +1,6 @@
-"""What was sampled of every GPU over a run, reduced to a fixed number of cells without losing an
-extreme.
+"""The samples of every GPU over a run, reduced to a fixed number of cells. Pure.
 
-Pure.
+No extreme is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from acceptance.core import clock_reasons
 from acceptance.diagnosis.gpu_history import GAP_S
 from acceptance.journal.samples import GpuSample, TimedSample
 
-MAX_CELLS = 480  # cells of a picture: a little more than a dot of a phone each
+MAX_CELLS = 480  # cells of a picture: a little wider than a pixel of a phone each
 FIRST_WIDTH_S = 0.25
 METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
 _METRICS = {
@@ -29,9 +28,7 @@ _FLAGS = {
 
 @dataclass(slots=True)
 class Cell:
-    """One metric in one stretch of time: least, most, and the mean as `total`
-    over `count` samples.
-    """
+    """One metric in one stretch of time: its least and most, and its mean as `total` / `count`."""
 
     least: float
     most: float
@@ -40,7 +37,7 @@ class Cell:
 
     @property
     def mean(self) -> float:
-        """The mean of what was sampled."""
+        """The mean of the samples."""
         return self.total / self.count
 
     def merge(self, other: Cell) -> Cell:
@@ -55,9 +52,10 @@ class Cell:
 
 @dataclass(slots=True)
 class Track:
-    """One GPU: the cells of each metric by their number, and the numbers of those in which heat or
-    hardware (or the power cap) held its
-    clock back.
+    """One GPU: the cells of each metric by number, and when its clock was held down.
+
+    `slowed` and `capped` are the numbers of the cells in which heat or hardware, or the power cap,
+    held it down.
     """
 
     cells: dict[str, dict[int, Cell]] = field(
@@ -67,7 +65,7 @@ class Track:
     capped: set[int] = field(default_factory=set)
 
     def halve(self) -> None:
-        """Every two cells become one."""
+        """Merge every two cells into one."""
         for name, cells in self.cells.items():
             merged: dict[int, Cell] = {}
             for number, cell in cells.items():
@@ -80,10 +78,10 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The tracks of all GPUs by their names; cell `n` is of the `width_s` seconds from `began_s + n
-    * width_s` on, in seconds since boot.
+    """The tracks of all GPUs by name.
 
-    `ended_s` is when the last sample was.
+    Cell `n` covers `width_s` seconds from `began_s + n * width_s` on, in seconds since boot.
+    `ended_s` is the time of the last sample.
     """
 
     began_s: float
@@ -93,16 +91,17 @@ class Timeline:
 
 
 class _Gatherer:
-    """Starts with narrow cells, and merges every two of them whenever a sample lies beyond the
-    last: it need not know the end.
+    """Collect samples into cells; the run's end need not be known.
+
+    It starts with narrow cells, and merges every two of them when a sample lies beyond the last.
     """
 
     def __init__(self, began_s: float) -> None:
         self.began_s = self.ended_s = began_s
         self.width_s = FIRST_WIDTH_S
         self.tracks: dict[str, Track] = {}
-        # The cell that is being filled, from when to when it is, and its samples by GPU: reduced
-        # together, which is several times as fast.
+        # The open cell, its start and end, and its samples by GPU: reducing them together is
+        # several times as fast.
         self.number, self.since_s, self.until_s = 0, began_s, began_s
         self.open: dict[str, list[GpuSample]] = {}
 
@@ -123,7 +122,7 @@ class _Gatherer:
             held.append(body)
 
     def _turn_to(self, moment: float) -> None:
-        """Go on to the cell of a moment."""
+        """Open the cell of this time."""
         self.close()
         number = int((moment - self.began_s) / self.width_s)
         if number >= MAX_CELLS:
@@ -134,7 +133,7 @@ class _Gatherer:
         self.until_s = self.since_s + self.width_s
 
     def close(self) -> None:
-        """Reduce what is held back."""
+        """Reduce the samples of the open cell."""
         for gpu, samples in self.open.items():
             self._put(gpu, self.number, samples)
         self.open = {}
@@ -168,14 +167,14 @@ def _known(reading: attrgetter[float | None], samples: Iterable[GpuSample]) -> l
 
 
 def _up(flag: str, samples: list[GpuSample], spans: list[GpuSample]) -> bool:
-    """Whether a flag was seen up."""
+    """Whether a flag was ever set."""
     return any(map(_FLAGS[flag], samples)) or any(getattr(one.high, flag, None) for one in spans)
 
 
 def timeline(began_s: float, samples: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
-    """Samples in order, reduced; those of no GPU are passed over.
+    """Reduce samples that are in order; those without a component are ignored.
 
-    `expected_s` is how long they are likely to go on, which saves work.
+    `expected_s` is the likely duration, which saves work.
     """
     gatherer = _Gatherer(began_s)
     while expected_s >= gatherer.width_s * MAX_CELLS:
@@ -188,7 +187,7 @@ def timeline(began_s: float, samples: Iterable[TimedSample], expected_s: float =
 
 
 def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Numbers as stretches without a hole, first and last of each."""
+    """Numbers as stretches of consecutive ones, first and last of each."""
     first = last = None
     for number in sorted(numbers):
         if first is None or last is None:
@@ -203,9 +202,7 @@ def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def stretches(cells: Mapping[int, Cell], width_s: float) -> Iterator[list[int]]:
-    """The numbers of cells in order, a list for every stretch in which no two are further apart
-    than samples may be.
-    """
+    """The numbers of cells in order, one list per stretch without a gap in the sampling."""
     stretch: list[int] = []
     for number in sorted(cells):
         if stretch and (number - stretch[-1] - 1) * width_s > GAP_S:

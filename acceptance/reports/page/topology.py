@@ -13,14 +13,15 @@ from acceptance.reports.text import one_line
 
 WIDTH, ROW, DEVICE_X = 420, 30, 46
 _NODE_X, _BRIDGE_X = 4, 24
-_MIDDLE = 12  # of a row: where its wire is
+_MIDDLE = 12  # of a row: the height of its wire
 _BUS_X = 352
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, a bridge or a device: `kind` is "node", "bridge", "gpu" or "card"; `text` its
-    name, `more` what is said beside it.
+    """A box of the picture.
+
+    `kind` is "node", "bridge", "gpu" or "card"; `text` is its name, `more` the text beside it.
     """
 
     kind: str
@@ -32,8 +33,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A line from one place to another; `kind` is "pcie", "nvlink" or "short" (fewer NVLinks
-    than others have), `text` stands at it.
+    """A line with an optional text.
+
+    `kind` is "pcie", "nvlink" or "short" (fewer NVLinks than others have).
     """
 
     kind: str
@@ -45,9 +47,9 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All of it, `height` dots high and WIDTH wide.
+    """The whole picture, `height` dots high and WIDTH wide.
 
-    `told` says the same in sentences, for who does not see it.
+    `told` says the same in sentences, for readers who cannot see it.
     """
 
     height: int
@@ -69,9 +71,7 @@ class _Device:
 
 @dataclass(slots=True)
 class _Canvas:
-    """What has been drawn so far, down to `y`; `rows` are the heights at which
-    devices stand, by name.
-    """
+    """The drawing down to `y`; `rows` are the heights of devices by name."""
 
     _language: Language
     y: int = 8
@@ -81,7 +81,7 @@ class _Canvas:
     rows: dict[str, int] = field(default_factory=dict)
 
     def node(self, name: str, devices: Sequence[_Device]) -> None:
-        """A node, with all that hangs on it along one wire."""
+        """Draw a node, with all its devices along one wire."""
         self.boxes.append(Box("node", _NODE_X, self.y, name, ""))
         top, last = self.y + ROW - 6, self.y
         self.y += ROW
@@ -97,9 +97,7 @@ class _Canvas:
         self.y += 8
 
     def _bridge(self, switch: str, devices: int) -> int:
-        """A switch, with the wire along which so many devices hang on it;
-        returns the height of its own wire.
-        """
+        """Draw a switch with the wire of its devices; returns the height of its own wire."""
         middle, begin = self.y + _MIDDLE, self.y + ROW - 6
         self.boxes.append(Box("bridge", _BRIDGE_X, self.y, self._language("PCIe switch"), switch))
         self.wires.append(Wire("pcie", f"M{_NODE_X + 10} {middle}H{_BRIDGE_X}"))
@@ -121,7 +119,7 @@ class _Canvas:
 def picture(
     inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language
 ) -> Picture | None:
-    """The picture; None where no GPU is known."""
+    """The picture; None if no GPU is known."""
     devices = list(_devices(inventory))
     if not any(device.kind == "gpu" for device in devices):
         return None
@@ -203,8 +201,9 @@ def _device(
 
 
 def _switches(places: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The switch that a device hangs on, by the device's address: the nearest bridge that it
-    shares with another device.
+    """The switch of each device, by the device's address.
+
+    It is the nearest bridge that the device shares with another one.
     """
     users: dict[str, list[str]] = {}
     for place in places.values():
@@ -219,7 +218,7 @@ def _switches(places: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
-    """How many NVLinks lead from one GPU to another, by both names."""
+    """The number of NVLinks from one GPU to another, by both names."""
     if len(matrix) < 2:
         return {}
     head = matrix[0][1:]
@@ -234,8 +233,9 @@ def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
 def _nvlink_wires(
     links: Mapping[tuple[str, str], int], rows: Mapping[str, int], language: Language
 ) -> Iterator[Wire]:
-    """A rail where every GPU has links to all others, with the number of each beside it; else an
-    arc for every pair.
+    """The NVLinks: a rail if every GPU has links to all others, else an arc for every pair.
+
+    The rail shows the number of links beside each GPU.
     """
     names = [name for name in rows if any(name in pair for pair in links)]
     if len(names) > 2 and all((a, b) in links for a in names for b in names if a != b):

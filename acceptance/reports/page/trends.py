@@ -1,4 +1,4 @@
-"""The courses of measurements over nights as shapes to draw.
+"""Series of measurements over nights as shapes to draw.
 
 Pure: x is a night's place from the left, y 0 (top) to 100 (bottom).
 """
@@ -13,19 +13,19 @@ from itertools import groupby
 from acceptance.core.limit import number
 from acceptance.history.trend import TrendPoint, TrendRow
 
-# places of a plot: more nights than that share one, from the least to the most with their median
-# between
+# places of a plot; if there are more nights, several share one, drawn from the least to the most
+# with their median
 CELLS = 240
-_ROOM = 0.06  # of the scale, above and below what is drawn
+_ROOM = 0.06  # share of the scale left free above and below
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPlot:
-    """One course: `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x,
-    y), `eras` those where another begins.
+    """One series.
 
-    `born` and `median` are heights, None where there are none; `bottom` and `top` the ends of the
-    scale.
+    `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x, y), `eras` the
+    places where another era begins. `born` (the baseline) and `median` are heights, None if there
+    are none; `bottom` and `top` the ends of the scale.
     """
 
     lines: tuple[str, ...]
@@ -40,12 +40,12 @@ class TrendPlot:
 
 
 def width(nights: int) -> int:
-    """How many places a plot of so many nights has."""
+    """The number of places of a plot of so many nights."""
     return max(1, min(nights, CELLS))
 
 
 def draw(row: TrendRow, places: Mapping[str, int]) -> TrendPlot:
-    """Draw one course; `places` has the number of each night by its run, from 0."""
+    """Draw one series; `places` has the number of each night by its run, from 0."""
     count = len(places)
     points = row.course.points
     known = [point.value for point in points] + ([row.born] if row.born is not None else [])
@@ -84,7 +84,7 @@ def draw(row: TrendRow, places: Mapping[str, int]) -> TrendPlot:
 def _band(
     cells: Sequence[tuple[float, list[float]]], height: Callable[[float], str]
 ) -> Iterator[str]:
-    """From the least to the most of each cell, where cells hold more than one night."""
+    """The area from the least to the most of each cell, if cells hold more than one night."""
     if any(len(values) > 1 for _, values in cells):
         over = [f"{x:g} {height(max(values))}" for x, values in cells]
         under = [f"{x:g} {height(min(values))}" for x, values in reversed(cells)]

@@ -1,7 +1,6 @@
-"""The container's image: built from this checkout where it is not here yet, found where it is, and
-what is in it.
+"""The container's image: built from this checkout where it is missing, and its contents.
 
-`python -m acceptance.station.image` (`make image`) does it from the command line.
+`python -m acceptance.station.image` (`make image`) builds it from the command line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`make image`: builds the image, or says that it is here.
 
-Exit 0, or 3 with one sentence when it cannot be had.
+Exit 0, or 3 with one sentence when it is not available.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from acceptance.station.image.engine import ImageError
 
 
 def _say(line: str) -> None:
-    # What the engine and the build's own programs print is quoted here. Its columns stay.
+    # It quotes output of the engine and of the build's programs, whose columns are kept.
     print(f"rigproof: {clean(line).expandtabs()}", file=sys.stderr, flush=True)
 
 

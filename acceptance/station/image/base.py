@@ -1,5 +1,6 @@
-"""What the stages start from: the registry's images, or where no registry can be reached a base
-made from Debian's packages.
+"""The base images of the stages: from the registry, or bootstrapped from Debian's packages.
+
+The latter replaces them where no registry can be reached.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from acceptance.station.image import progress, recipe
 from acceptance.station.image.engine import BuildEngine, ImageError
 
 BOOTSTRAPPED = "rigproof-base:trixie"
-ANSWER_S = 60.0  # a registry that has not said a word by then is taken for unreachable
+ANSWER_S = 60.0  # a registry that is silent for this long counts as unreachable
 PULL_S = 900.0
 BOOTSTRAP_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """References of the images that the stages start from."""
+    """References of the stages' base images."""
 
     base: str
     tools_base: str
@@ -35,7 +36,7 @@ class Bases:
 class Bootstrap:
     """Finds or makes base images.
 
-    `log` is where programs leave what they print; their names are added to it.
+    `log` is the path of the programs' logs; each adds its own suffix.
     """
 
     engine: BuildEngine
@@ -48,7 +49,7 @@ class Bootstrap:
     def bases(self, base: str, tools_base: str, *, named: bool) -> Bases:
         """The two bases, pulled where they are not here, or replaced by a bootstrapped one.
 
-        `named`: the user asked for this very base, so nothing takes its place. Raises ImageError.
+        `named`: the user asked for this very base, so nothing replaces it. Raises ImageError.
         """
         if why := self._unavailable(base):
             if named:
@@ -61,7 +62,7 @@ class Bootstrap:
         return Bases(base, tools_base)
 
     def _unavailable(self, reference: str) -> str | None:
-        """None once the image is here, else why it cannot be."""
+        """None once the image is here, else the reason why it is not available."""
         if self.engine.image_id(reference):
             return None
         self.say(f"pulling {reference}")
@@ -92,9 +93,8 @@ class Bootstrap:
                 "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
             )
         debootstrap = self._debootstrap()
-        folder = Path(
-            tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp")
-        )  # /tmp may be mounted without devices
+        # /tmp may be mounted without devices
+        folder = Path(tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp"))
         try:
             self._run(
                 recipe.bootstrap(
@@ -147,7 +147,8 @@ class Bootstrap:
     def _remove(self, folder: Path) -> None:
         """Remove the bootstrapped tree.
 
-        What a stopped debootstrap left mounted in it is unmounted first: it is the host's own.
+        File systems that a stopped debootstrap left mounted in it are unmounted first: they are the
+        host's own.
         """
         mounts = mounted_below(
             folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8")
@@ -169,8 +170,9 @@ def mounted_below(folder: Path, mountinfo: str) -> list[str]:
 
 
 def debian_mirror(environment: Mapping[str, str], root: Path) -> str | None:
-    """The mirror to bootstrap from: the one the user named, else this host's own if it runs
-    Debian; None: debootstrap's default.
+    """The mirror to bootstrap from; None for debootstrap's default.
+
+    The one that the user named, else this host's own if it runs Debian.
     """
     if named := environment.get("DEBIAN_MIRROR"):
         return named

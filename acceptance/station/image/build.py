@@ -1,4 +1,4 @@
-"""The image, built when it is not here yet: from inputs to a reference."""
+"""Builds the image where it is not here yet, from inputs to a reference."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def build(
     root: Path = Path("/"),
     answer_s: float = ANSWER_S,
 ) -> ImageRef:
-    """The image that this checkout's inputs make: found, or built from nothing.
+    """The image of this checkout's inputs: found, or built from nothing.
 
-    `base` and `tools_base` replace the pinned ones. `say` gets lines for the user. Logs go to
-    `log_dir`. `root` is where the host's certificates, name servers and package sources are read.
-    `answer_s` is how long a registry may be silent.
+    `base` and `tools_base` replace the pinned ones. `say` receives lines for the user. Logs go to
+    `log_dir`. The host's certificates, name servers and package sources are read under `root`.
+    `answer_s` is how long a registry may be silent, in seconds.
 
-    Raises ImageError, one sentence with its cure; with the last lines and the log's path where a
-    build failed.
+    Raises ImageError, one sentence with its cure; for a failed build with the last lines and the
+    log's path.
     """
     began = time.monotonic()
     checkout = inputs.checkout()

@@ -1,6 +1,6 @@
 """The engine's command-line client, as far as building needs it.
 
-(Sessions run through the engine's API: `acceptance.station.docker`.)
+Sessions run through the engine's API (`acceptance.station.docker`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from acceptance.process.deadline import Deadline
 
 
 class ImageError(Exception):
-    """The image cannot be built, found or read; the message is one sentence, with the last lines
-    of a log where there is one.
+    """The image cannot be built, found or read; the message is one sentence.
+
+    It has the last lines of a log where there is one.
     """
 
 
@@ -37,12 +38,12 @@ class BuildEngine:
         return command.run([self.docker, *arguments], deadline=Deadline.after(seconds))
 
     def image_id(self, reference: str) -> str | None:
-        """The id of an image that is here; None where it is not."""
+        """The id of a local image; None where there is none."""
         done = self.ask("image", "inspect", "--format", "{{.Id}}", reference)
         return done.stdout.strip() or None if done.returncode == 0 else None
 
     def labels(self, reference: str) -> dict[str, str]:
-        """An image's labels. Raises ImageError for one that is not here."""
+        """An image's labels. Raises ImageError where the image is not here."""
         done = self.ask("image", "inspect", "--format", "{{json .Config.Labels}}", reference)
         if done.returncode != 0:
             raise ImageError(f"there is no image {reference} here: {done.last_lines(1)}")

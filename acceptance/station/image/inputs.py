@@ -1,6 +1,4 @@
-"""What the image is made of: the files that go into its build context, their
-digest, and the pins.
-"""
+"""The inputs of the image: the files of its build context, their digest, and the pins."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ _PLACES = ("image", "trixie", "sid", "debian:13", "ubuntu:24.04", "pypi")
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One line of pins.txt: where a thing comes from, its name, its version
-    (which may end in `*`).
-    """
+    """One line of pins.txt: a source, a name, and a version (which may end in `*`)."""
 
     place: str
     name: str
@@ -47,7 +43,7 @@ class Pin:
 def read_pins(text: str) -> tuple[Pin, ...]:
     """The lines of pins.txt.
 
-    Raises ImageError for a line of another form, quoting it, and for a thing that is pinned twice.
+    Raises ImageError for a malformed line, quoting it, and for a duplicate.
     """
     pins: dict[tuple[str, str], Pin] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -69,7 +65,7 @@ def read_pins(text: str) -> tuple[Pin, ...]:
 
 
 def pinned_version(pins: tuple[Pin, ...], place: str, name: str) -> str:
-    """The version pinned for one thing. Raises ImageError where there is none."""
+    """The version pinned for one name. Raises ImageError where there is none."""
     for pin in pins:
         if (pin.place, pin.name) == (place, name):
             return pin.version
@@ -79,7 +75,7 @@ def pinned_version(pins: tuple[Pin, ...], place: str, name: str) -> str:
 def checkout() -> Path:
     """The root of the checkout that this package runs from.
 
-    Raises ImageError where it is an installed wheel, which has no recipe.
+    Raises ImageError for an installed wheel, which has no recipe.
     """
     if not in_checkout():
         raise ImageError(
@@ -96,12 +92,10 @@ def in_checkout() -> bool:
 
 
 def files(root: Path) -> dict[str, Path]:
-    """The build context: path in the context (POSIX, relative) to the file it is copied from.
+    """The build context: path in the context (POSIX, relative) to the file that is copied there.
 
-    The host's certificates are no part of it.
-
-    Under `source/` lies what the wheel is made from: the package, and the data that pyproject.toml
-    puts into it.
+    The host's certificates are not included. `source/` has the inputs of the wheel: the package,
+    and the data that pyproject.toml adds to it.
     """
     found = {f"containers/{name}": root / "containers" / name for name in _RECIPE}
     pyproject = root / "pyproject.toml"
@@ -135,8 +129,9 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def digest(context: Mapping[str, Path], settings: Mapping[str, str]) -> str:
-    """SHA-256 over names, contents and execute bits of the context's files and over the
-    settings: what makes one image another.
+    """SHA-256 over names, contents and execute bits of the context's files, and over the settings.
+
+    Images with different digests differ.
     """
     whole = hashlib.sha256()
     for name, path in sorted(context.items()):
@@ -148,15 +143,17 @@ def digest(context: Mapping[str, Path], settings: Mapping[str, str]) -> str:
 
 
 def _mode(path: Path) -> int:
-    """One of two modes, so that a checkout under another umask gives the same image, readable by
-    whoever runs in it.
+    """One of two modes.
+
+    So a checkout under another umask gives the same image, readable by every user in it.
     """
     return 0o755 if os.access(path, os.X_OK) else 0o644
 
 
 def lay_out(context: Mapping[str, Path], ca_bundle: Path | None, target: Path) -> None:
-    """Copy the context's files to `target`, with the host's certificates beside them (an empty
-    file where there are none).
+    """Copy the context's files to `target`, with the host's certificates beside them.
+
+    The file of certificates is empty where there are none.
     """
     for name, path in context.items():
         place = target / name

@@ -1,6 +1,4 @@
-"""Which network the build's steps get: the engine's own, or the host's where
-the engine's cannot work.
-"""
+"""The network of the build's steps: the engine's own, or the host's where that cannot work."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class NetworkFacts:
-    """What decides.
+    """The facts for the choice.
 
-    `local`: the engine runs on this host, so that this host's settings are the engine's. An MTU is
-    in bytes.
+    `local`: the engine runs on this host, so this host's settings are the engine's. An MTU is in
+    bytes.
     """
 
     local: bool
@@ -28,7 +26,7 @@ class NetworkFacts:
 
 
 def choose(facts: NetworkFacts) -> tuple[str | None, str | None]:
-    """The network to ask for (None: the engine's own) and, where it is the host's, why."""
+    """The network to request (None: the engine's own) and, where it is the host's, the reason."""
     if not facts.local:
         return None, None
     if not facts.bridge:
@@ -36,8 +34,8 @@ def choose(facts: NetworkFacts) -> tuple[str | None, str | None]:
     for name, value in facts.proxies.items():
         if not name.lower().startswith("no") and _loopback(_host(value)):
             return "host", f"the proxy of {name.lower()} listens on this host's loopback address"
-    # Engines replace systemd-resolved's address by the servers behind it, and any other loopback
-    # address by public servers.
+    # Engines replace systemd-resolved's address with the servers behind it, and any other loopback
+    # address with public servers.
     for address in facts.resolvers:
         if _loopback(address) and address != "127.0.0.53":
             return "host", f"this host's name server is on its loopback address ({address})"
@@ -70,7 +68,7 @@ def resolvers(root: Path) -> tuple[str, ...]:
 
 
 def host_mtu(root: Path) -> int | None:
-    """The MTU of the interface that the default route takes; None where there is no such route."""
+    """The MTU of the interface of the default route; None where there is no such route."""
     try:
         routes = (root / "proc/net/route").read_text(encoding="ascii").splitlines()[1:]
         device = next(words[0] for words in map(str.split, routes) if words[1] == "00000000")

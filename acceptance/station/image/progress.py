@@ -1,6 +1,4 @@
-"""A build's progress on the screen: which step, how long already, and what our
-own scripts have to say.
-"""
+"""A build's progress on the screen: steps, elapsed time, and lines of our own scripts."""
 
 from __future__ import annotations
 
@@ -15,29 +13,27 @@ from acceptance.process import command
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CLASSIC = re.compile(r"Step (\d+/\d+) : (.*)")
 _BUILDKIT = re.compile(r"#\d+ \[(?!internal\b|auth\b)([^\]]+)\] (.*)")
-_SILENT = re.compile(
-    r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b"
-)  # steps that do nothing one could wait for
+# steps that take no time
+_SILENT = re.compile(r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b")
 _NOISE = re.compile(
     r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently "
     r"disabled|environment-variable\."
 )
 _OURS = re.compile(r"(?:#\d+ [\d.]+ )?rigproof: (.*)")
 QUIET_S = 30.0
-POLL_S = 0.1  # between two looks at a program that is running
+POLL_S = 0.1  # between two polls of a running program
 _WIDTH = 100
 
 
 def plain(line: str) -> str:
-    """A line as it would look on paper: no colours, and of what a progress bar
-    overwrote only the last.
-    """
+    """A line without colours, and with only the last text of a progress bar."""
     return _ANSI.sub("", line).rstrip().rpartition("\r")[2].strip()
 
 
 def worth_showing(line: str) -> str | None:
-    """What a line of the build's output says to its user: a step that begins, or a word of our
-    own scripts; None for the rest.
+    """The user's text for a line of the build's output; None where there is nothing to show.
+
+    A line is shown where a step begins, or where our own scripts print something.
     """
     text = plain(line)
     if ours := _OURS.fullmatch(text):
@@ -50,7 +46,7 @@ def worth_showing(line: str) -> str | None:
 
 
 def tail(texts: Sequence[str], count: int = 8) -> str:
-    """The last lines that tell something."""
+    """The last lines with content."""
     lines = [plain(line)[:200] for text in texts for line in text.splitlines() if _telling(line)]
     return "\n".join(lines[-count:])
 
@@ -61,7 +57,7 @@ def _telling(line: str) -> bool:
 
 @dataclass(slots=True)
 class _Tail:
-    """The new lines of a file that grows."""
+    """Reads the new lines of a growing file."""
 
     path: Path
     offset: int = 0
@@ -82,25 +78,22 @@ class _Tail:
 
 @dataclass(slots=True)
 class Progress:
-    """Says what is worth saying, with the seconds since the beginning, and a sign of life when
-    there has been nothing for a while.
-    """
+    """Shows the progress with the elapsed seconds, and a sign of life after a quiet time."""
 
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     began: float = field(init=False)
     shown: float = field(init=False)
     latest: str = ""
-    told: set[str] = field(
-        default_factory=set
-    )  # BuildKit names a step again whenever another's output came between
+    # BuildKit prints a step's name again after another step's output
+    told: set[str] = field(default_factory=set)
     heard: bool = False
 
     def __post_init__(self) -> None:
         self.began = self.shown = self.clock()
 
     def line(self, line: str) -> None:
-        """Take a line of output."""
+        """Process a line of output."""
         self.heard = True
         self.latest = plain(line) if _telling(line) else self.latest
         if (text := worth_showing(line)) and text not in self.told:
@@ -108,7 +101,7 @@ class Progress:
             self._show(text)
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Show a sign of life where nothing was shown for QUIET_S seconds."""
         if self.clock() - self.shown >= QUIET_S:
             self._show(f"... {self.latest}"[:_WIDTH])
 
@@ -124,10 +117,10 @@ def follow(
     *,
     first_sign_s: float | None = None,
 ) -> command.ProgramResult:
-    """Wait for a program whose output goes to `log`, showing its progress.
+    """Wait for a program whose output goes to `log`, and show its progress.
 
-    With `first_sign_s` a program that has printed nothing in that many seconds is ended: what it
-    waits for does not answer.
+    With `first_sign_s`, a program that has printed nothing in that many seconds is ended: the
+    server that it waits for does not answer.
     """
     tails = [_Tail(log), _Tail(log.with_name(log.name + ".err"))]
     try:

@@ -1,6 +1,6 @@
-"""Command lines for the image, and what of the host's settings goes into them.
+"""Command lines for the image, and the host's settings that enter it.
 
-Pure but for looking whether a file is there.
+Pure, except that it looks for files.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-# pip's own order first: it is the one that needs them most.
+# pip's own variable first, because pip needs the certificates most
 _CA_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 _CA_FILES = (
     "etc/ssl/certs/ca-certificates.crt",
@@ -21,11 +21,11 @@ LABELS = "org.rigproof"
 
 
 def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:
-    """The host's file of trusted certificates: what its user named for pip, requests, curl or
-    OpenSSL, else the distribution's.
+    """The host's file of trusted certificates; None where there is no such file.
 
-    None where there is no such file. A variable that names a missing file is passed over, as its
-    own programs would complain of it.
+    The file that the user named for pip, requests, curl or OpenSSL, else the distribution's. A
+    variable that names a missing file is ignored here; the programs that use it complain
+    themselves.
     """
     named = [Path(environment[name]) for name in _CA_VARIABLES if environment.get(name)]
     return next(
@@ -34,8 +34,9 @@ def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:
 
 
 def proxies(environment: Mapping[str, str]) -> dict[str, str]:
-    """The host's proxy settings under both spellings: apt reads the small one
-    only, others either.
+    """The host's proxy settings in both spellings.
+
+    apt reads only the lower-case one, other programs either.
     """
     settings = {}
     for name in _PROXIES:
@@ -63,11 +64,11 @@ def build(
 ) -> list[str]:
     """The build's command line.
 
-    `handed_in` are names whose values the engine's client takes from its environment, not from
-    here: a proxy's password or a mirror's token is then in no process list.
+    `handed_in` are names of variables whose values the engine's client takes from its environment:
+    a proxy's password or a mirror's token is then in no process list.
     """
     argv = [docker, "build", "--tag", tag, "--file", str(context / "containers" / "Dockerfile")]
-    # Attestations would turn the image into an index, and record what was handed in.
+    # Attestations would turn the image into an index, and record the build arguments.
     argv += (
         ["--progress", "plain", "--provenance", "false", "--load"] if buildkit else ["--force-rm"]
     )
@@ -81,12 +82,12 @@ def build(
 
 
 def builder_environment(buildkit: bool) -> dict[str, str]:
-    """What chooses the builder, whatever the user's own setting."""
+    """The environment that selects the builder, whatever the user's own setting."""
     return {"DOCKER_BUILDKIT": "1" if buildkit else "0"}
 
 
 def labels(*, inputs: str, pins: str, base: str, commit: str | None) -> dict[str, str]:
-    """The image's labels; a commit that is not known is absent."""
+    """The image's labels; an unknown commit is absent."""
     known = {
         f"{LABELS}.inputs": inputs,
         f"{LABELS}.pins": pins,
@@ -98,6 +99,6 @@ def labels(*, inputs: str, pins: str, base: str, commit: str | None) -> dict[str
 
 
 def bootstrap(debootstrap: str, target: Path, mirror: str | None) -> list[str]:
-    """Debian trixie, the least of it, with its signatures checked come what may."""
+    """The command line for a minimal Debian trixie, always with its signatures checked."""
     argv = [debootstrap, "--force-check-gpg", "--variant=minbase", "trixie", str(target)]
     return [*argv, mirror] if mirror else argv

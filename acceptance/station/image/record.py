@@ -1,4 +1,4 @@
-"""What is known of an image that is here: for reports, and to find it again."""
+"""The record of a local image: for reports, and to find it again."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ RECORD = "/opt/rigproof/image.json"
 
 
 class InstalledItem(msgspec.Struct, frozen=True):
-    """One thing in the image: the version that was pinned (None: none was) and
-    the one that was used.
-    """
+    """One component of the image: its pinned version (None: not pinned) and the one used."""
 
     place: str
     name: str
@@ -24,7 +22,7 @@ class InstalledItem(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """image.json, as the last step of the build wrote it."""
+    """The content of image.json, which the last step of the build writes."""
 
     base: str
     pins: tuple[InstalledItem, ...]
@@ -34,11 +32,9 @@ class Contents(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """An image of ours.
+    """A rigproof image.
 
-    `tag` is what it was asked for by, `id` the engine's; `base` the reference its build started
-    from.
-
+    `tag` is the requested reference, `id` the engine's id, `base` the reference of its base image.
     `commit` is absent where the image was built outside a checkout. `built`: this call built it, in
     `seconds`.
     """
@@ -55,11 +51,14 @@ class ImageRef:
 
     @property
     def pins(self) -> tuple[InstalledItem, ...]:
-        """What went into it."""
+        """The versions in the image."""
         return self.contents.pins
 
     def provenance(self) -> dict[str, str]:
-        """For reports: text by key. A version other than the pinned one is shown with both."""
+        """Provenance for reports: text by key.
+
+        A version other than the pinned one is shown with both.
+        """
         used = ", ".join(f"{pin.name} {pin.used}{_instead(pin)}" for pin in self.pins)
         known = {
             "image": self.tag,
@@ -74,7 +73,7 @@ class ImageRef:
 
 
 def _instead(pin: InstalledItem) -> str:
-    """Words for a version that is not the pinned one."""
+    """A remark on a version that is not the pinned one."""
     if pin.pinned is None:
         return " (not pinned)"
     same = pin.used == pin.pinned or (
@@ -84,9 +83,9 @@ def _instead(pin: InstalledItem) -> str:
 
 
 def inspect(engine: BuildEngine, reference: str) -> ImageRef:
-    """What an image that is here says of itself.
+    """The record of a local image.
 
-    Raises ImageError for one that is not here or is not ours.
+    Raises ImageError for one that is not here or is not rigproof's.
     """
     labels = engine.labels(reference)
     key = f"{recipe.LABELS}."

@@ -1,3 +1,1 @@
-"""Readers of texts that the product does not run itself: old versions, logs,
-what others printed.
-"""
+"""Readers of texts that the product does not produce itself: old versions, logs, users' texts."""

@@ -1,4 +1,4 @@
-"""The text of a kernel log, whatever printed it: what it is worth as a whole."""
+"""Reads and judges the text of a whole kernel log, whatever program printed it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ TOOL = "kernel-log"
 
 
 def parse(text: str) -> tuple[KernelEvent, ...]:
-    """The events of a log's text: dmesg (any time format), raw kmsg, journalctl, syslog, a
-    console capture, a pasted piece.
+    """The events in the text of a log.
+
+    Reads dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, or pasted parts.
     """
     return events_of(kernel_lines(text))
 
@@ -28,15 +29,15 @@ def _name(event: KernelEvent) -> str:
 
 
 def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
-    """What a whole log's events say of the machine.
+    """Outcome and reason for the events of a whole log.
 
     *fail*: a fatal or error event that proves a fault, or a storm of corrected errors. *error*:
     messages were lost, or the kernel or the driver itself failed, which leaves the machine
-    unjudged. *pass*: neither. The reason names the first of the worst.
+    unjudged. *pass*: neither. The reason names the first of the most severe events.
     """
     software = any(event.kind == "driver" for event in events)
-    # A driver that does not fit the GPU cannot start it: then the failed start proves nothing about
-    # the GPU.
+    # A driver that does not support the GPU cannot start it, so the failed start proves nothing
+    # about the GPU.
     faults = [
         e
         for e in events
@@ -78,7 +79,7 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
 def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
     """Errors counted by EDAC for each module, and events by severity for the machine.
 
-    What was not seen is 0: the log was read whole.
+    A severity without events is 0, because the whole log was read.
     """
     found = []
     for code, name in (("CE", "edac_corrected"), ("UE", "edac_uncorrected")):
@@ -95,12 +96,12 @@ def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
 
 
 def read(text: str) -> ToolOutput:
-    """What a kernel log's text is worth (`rigproof read kernel-log`).
+    """Judge the text of a kernel log (`rigproof read kernel-log`).
 
     Readings: `kernel_fatal`, `kernel_error`, `kernel_warning` (count, component `machine`);
-    `edac_corrected` and `edac_uncorrected` (count, by module) where EDAC spoke. Raises
-    UnreadableOutput for an empty text and for one that is no kernel log: neither shows that nothing
-    happened.
+    `edac_corrected` and `edac_uncorrected` (count, by module) if EDAC reported errors. Raises
+    UnreadableOutput for an empty text and for a text that is no kernel log: neither shows that
+    nothing happened.
     """
     lines = kernel_lines(text)
     if not lines:

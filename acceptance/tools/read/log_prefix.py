@@ -1,10 +1,9 @@
-"""What container runtimes, log collectors and launchers put before every line of a program's
-output, taken off again.
+"""Removes the prefixes that container runtimes, log collectors and launchers add to every line.
 
 Known: the runtime interface of Kubernetes (`2026-01-02T03:04:05.6Z stdout F `), timestamps alone,
 journald and syslog with the program's number, `docker compose`, `kubectl logs --prefix`, `srun
---label`, `mpirun --tag-output`, `pdsh`, GitHub's runs, and the comments of a script; also one
-before another.
+--label`, `mpirun --tag-output`, `pdsh`, GitHub's runs, and the comments of a script; also several
+in a row.
 """
 
 from __future__ import annotations
@@ -16,18 +15,19 @@ from dataclasses import dataclass
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 _END = r"(?:[ \t]|$)"
-# Fewer lines of a text than these may begin alike by chance.
+# Fewer lines than this may begin alike by chance.
 _FEWEST = 3
-# `kubectl logs --prefix --timestamps` of a compose service: more than three never come together.
+# `kubectl logs --prefix --timestamps` of a compose service: never more than three in a row.
 _NESTED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """`pattern` has a group `source` where the prefix names one, which must be the same in all
-    lines.
+    """One kind of prefix.
 
-    `everywhere`: so plain a form that every line must have it, but for a first one with the
+    `pattern` has a group `source` if the prefix names one; it must be the same in all lines.
+
+    `everywhere`: the form is so plain that every line must have it, except a first line with the
     command.
     """
 
@@ -38,7 +38,7 @@ class _Kind:
 _KINDS = (
     _Kind(re.compile(rf"\s*{_TIME} (?:stdout|stderr) (?P<tag>[FP]){_END}")),
     _Kind(re.compile(rf"(?P<source>[^\t]+\t[^\t]+)\t(?=\ufeff?{_TIME}{_END})\ufeff?")),
-    # systemd speaks of a unit before and after the unit itself does.
+    # systemd logs messages about a unit before and after those of the unit itself.
     _Kind(
         re.compile(
             rf"\s*(?:{_TIME}|{_SYSLOG}) (?P<source>[\w.-]+ (?!systemd\[)[\w.@-]+\[\d+\]):{_END}"
@@ -49,7 +49,8 @@ _KINDS = (
     _Kind(re.compile(rf"\s*(?P<source>\w[\w.-]*) *\|{_END}")),
     _Kind(re.compile(r"\s*(?P<source>\[\d+,\d+\])<std(?:out|err)>: ?")),
     _Kind(re.compile(rf"\s*(?P<source>\d+):{_END}")),
-    # A host's name has a digit; words such as `Device:` begin the lines of some programs.
+    # A host name has a digit here, because words such as `Device:` begin the lines of some
+    # programs.
     _Kind(re.compile(rf"(?P<source>[A-Za-z][A-Za-z_.-]*\d[\w.-]*):{_END}"), everywhere=True),
     # Pasted into a script as a comment.
     _Kind(re.compile(rf"(?:#|//){_END}")),
@@ -57,11 +58,11 @@ _KINDS = (
 
 
 def strip_prefixes(lines: Sequence[str]) -> list[str]:
-    """The lines without their prefixes; unchanged where no kind of prefix stands before all of them
-    from its first to its last.
+    """The lines without their prefixes.
 
-    Lines of another source leave the text as it is, so that none is passed over. A line that the
-    runtime cut (`P`) is joined again.
+    A kind of prefix is removed only if all lines between the first and the last one with it have
+    it. Lines of another source leave the text unchanged, so that none is skipped. A line that the
+    runtime split (`P`) is joined again.
     """
     left = list(lines)
     for _ in range(_NESTED):
@@ -73,7 +74,7 @@ def strip_prefixes(lines: Sequence[str]) -> list[str]:
 
 
 def _freed(lines: Sequence[str], kind: _Kind) -> list[str] | None:
-    """The lines without prefixes of this kind, None when they have none."""
+    """The lines without prefixes of this kind; None if they have none."""
     matches = [kind.pattern.match(line) for line in lines]
     places = [place for place, match in enumerate(matches) if match]
     if not places or len({match.groupdict().get("source") for match in matches if match}) > 1:

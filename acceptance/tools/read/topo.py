@@ -1,6 +1,4 @@
-"""`nvidia-smi topo -m` and `topo -p2p`: the path between each two GPUs and NICs, and peer
-access, as matrices.
-"""
+"""`nvidia-smi topo -m` and `topo -p2p`: matrices of paths between devices, and of peer access."""
 
 from __future__ import annotations
 
@@ -16,18 +14,18 @@ from acceptance.tools.reading import Reading, ToolOutput
 
 TOOL = "topo-m"
 _RANK = {"PSB": 1, "PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
-# Up to so many names are written out in a sentence.
+# The largest number of names that a sentence lists.
 _SHORT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyMatrix:
-    """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`).
+    """The matrix by component, without NVSwitches.
 
-    NVSwitches are left out.
+    A component is `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`).
 
     `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU:
-    lists such as `0-31,64-95` as printed, None where the driver says N/A or the text does not tell.
+    lists such as `0-31,64-95` as printed, None if the driver says N/A or the text lacks them.
     """
 
     rows: tuple[str, ...]
@@ -79,9 +77,9 @@ def _matrix(table: MatrixTable) -> TopologyMatrix:
 
 
 def matrix(text: str) -> TopologyMatrix:
-    """The one `topo -m` matrix of a text.
+    """The only `topo -m` matrix of a text.
 
-    Raises UnreadableOutput when it holds none, several that differ, or one that is not whole.
+    Raises UnreadableOutput for no matrix, for different matrices, and for an incomplete one.
     """
     found = [table for table in read_tables(TOOL, text) if not table.is_p2p]
     if not found:
@@ -146,13 +144,13 @@ def _output(matrix: TopologyMatrix) -> ToolOutput:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read a `topo -m` matrix, a `topo -p2p` one, or one of each.
+    """Parse a `topo -m` matrix, a `topo -p2p` matrix, or one of each.
 
-    *pass* when they are whole; it knows no machine to compare with.
+    *pass* if they are complete; there is no machine to compare them with.
 
-    *error* when nvidia-smi says why there is none, or matrices of one kind differ. Raises
-    UnreadableOutput, among others for a row that is missing or cut and for a path that is not the
-    same from both ends.
+    *error* if nvidia-smi prints an error instead, or if matrices of one kind differ. Raises
+    UnreadableOutput, for example for a missing or truncated row, and for a path that differs
+    between its two directions.
     """
     tables = read_tables(TOOL, text)
     if not tables:
@@ -190,14 +188,14 @@ _CAPABILITIES = ("r", "w", "n", "a", "p")
 
 
 def p2p_argv(binary: str, *, capability: str = "r") -> tuple[str, ...]:
-    """The command line. Raises ValueError for a capability that nvidia-smi does not know."""
+    """The command line. Raises ValueError for a capability that nvidia-smi does not have."""
     if capability not in _CAPABILITIES:
         raise ValueError(f"the capability is one of {', '.join(_CAPABILITIES)}, not '{capability}'")
     return (binary, "topo", "-p2p", capability)
 
 
 def p2p_output(table: MatrixTable) -> ToolOutput:
-    """What one matrix is worth. *error* where the driver says U: it does not know."""
+    """Judge one matrix. *error* if the driver says U (unknown)."""
     gpus = table.gpus()
     pairs = {(a, b): table.cells[gpus[a], gpus[b]] for a in gpus for b in gpus if a != b}
     unknown = [f"{a}->{b}" for (a, b), cell in pairs.items() if cell == "U"]
@@ -229,7 +227,7 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
 
 
 def parse_p2p(text: str) -> ToolOutput:
-    """Read one `topo -p2p` matrix, or several that say the same. *error* for matrices that differ.
+    """Parse one `topo -p2p` matrix, or several equal ones. *error* for matrices that differ.
 
     Raises UnreadableOutput.
     """
@@ -249,10 +247,9 @@ def parse_p2p(text: str) -> ToolOutput:
     return p2p_output(table)
 
 
-# Paths of `topo -m`. SOC is the word of drivers before 375 for SYS; PSB is a switch on the board
-# itself.
+# Paths of `topo -m`. Drivers before 375 print SOC for SYS. PSB is a switch on the board itself.
 PATHS = ("PSB", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC")
-# Answers of `topo -p2p`, as its legend explains them.
+# Values of `topo -p2p`, as its legend explains them.
 ANSWERS = {
     "OK": "ok",
     "CNS": "chipset not supported",
@@ -270,12 +267,12 @@ _NUMBERED = re.compile(r"(?:GPU|NIC|NVSwitch)\d+")
 _HEADINGS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 _HEADING = re.compile(r"CPU ?Affinity|NUMA ?Affinity|GPU NUMA ID")
 _AFFINITY = re.compile(r"N/A|\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
-# A table of Markdown: bars around the cells, and a line of dashes under the header.
+# A Markdown table: bars around the cells, and a line of dashes under the header.
 _BARS = re.compile(r"^\s*\|.*\|$")
 _DASHES = re.compile(r"^[\s|:-]+$")
 _ROW_LIKE = re.compile(rf"\s*(?:(?:GPU|NIC)\d+|mlx\d+_\d+)\s+(?:{_CELL.pattern})(?:\s|$)")
 
-# What nvidia-smi says instead of a matrix, with the cure.
+# nvidia-smi's errors instead of a matrix, with fixes.
 _TROUBLES = (
     (
         re.compile(r"library version mismatch", re.IGNORECASE),
@@ -301,13 +298,13 @@ _TROUBLES = (
 
 @dataclass(frozen=True, slots=True)
 class MatrixTable:
-    """One whole, square matrix.
+    """One complete, square matrix.
 
     `names` are its rows and columns as printed; `cells` are by (row, column).
 
-    `affinity` has, for each GPU, what stands under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA
-    ID`, None for `N/A`; a heading that is not there, and a cell whose heading cannot be told
-    because others of its row are empty, is left out.
+    `affinity` has, for each GPU, the cells under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA ID`,
+    None for `N/A`. It leaves out a missing heading, and a cell whose heading is ambiguous because
+    other cells in its row are empty.
     """
 
     names: tuple[str, ...]
@@ -322,7 +319,7 @@ class MatrixTable:
 
 @dataclass(slots=True)
 class _Open:
-    """A header and the rows that were read under it so far."""
+    """A header and the rows read so far."""
 
     tool: str
     line: str
@@ -332,9 +329,9 @@ class _Open:
     tails: dict[str, str] = field(default_factory=dict)
 
     def row(self, line: str) -> None:
-        """Take the next row.
+        """Add the next row.
 
-        Raises UnreadableOutput for any other line: a row is lost or has an unknown form.
+        Raises UnreadableOutput for any other line: a row is missing or has an unknown form.
         """
         name, words = self.names[len(self.tails)], line.split()
         cells = words[1 : 1 + len(self.names)]
@@ -364,8 +361,8 @@ class _Open:
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
         tails = {name: re.sub(r",\s+", ",", tail) for name, tail in self.tails.items()}
         gpus = {name: tail for name, tail in tails.items() if _GPU.fullmatch(name)}
-        # All GPUs have the same cells; where some are empty for some GPUs only, each row must tell
-        # by itself which.
+        # All GPUs have the same cells. If some cells are empty only for some GPUs, each row must
+        # show by itself which.
         alike = len({len(tail.split()) for tail in gpus.values()}) == 1
         for name, tail in tails.items():
             words = tail.split()
@@ -383,12 +380,12 @@ class _Open:
         return {name: self._values(tail) for name, tail in gpus.items()}
 
     def _cells(self, tail: str) -> list[str] | None:
-        """What stands under each heading, empty for nothing; None where that cannot be told."""
+        """The cell under each heading, "" for an empty one; None if that is ambiguous."""
         values = tail.split()
         if len(values) == len(self.headings):
             return values
-        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs tell which: one
-        # after each, two after `NUMA Affinity`.
+        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs show which: one
+        # after each cell, two after `NUMA Affinity`.
         fields = [field.strip() for field in tail.split("\t")[1:]]
         if len(self.headings) < len(_HEADINGS) or len(fields) != len(_HEADINGS) + 1 or fields[2]:
             return None
@@ -437,7 +434,7 @@ def _checked(tool: str, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> list[str]:
-    """The lines with something on them, freed of the bars of a table in Markdown."""
+    """The lines that are not blank, without the bars of a Markdown table."""
     found = []
     for line in filter(str.strip, reading.tool_lines(text)):
         if not _BARS.match(line):
@@ -448,9 +445,9 @@ def _plain(text: str) -> list[str]:
 
 
 def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
-    """Every matrix in a text, in its order; none when it holds none.
+    """Every matrix in a text, in order; empty if there is none.
 
-    Raises UnreadableOutput for one that is not whole.
+    Raises UnreadableOutput for an incomplete matrix.
     """
     found: list[MatrixTable] = []
     current: _Open | None = None
@@ -472,12 +469,12 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
 
 
 def only_table(tables: Sequence[MatrixTable]) -> MatrixTable | None:
-    """The matrix that all of them are; None when they differ."""
+    """The matrix if all of them are equal; None if they differ."""
     return tables[0] if all(table == tables[0] for table in tables[1:]) else None
 
 
 def table_trouble(tool: str, text: str) -> str:
-    """Why a text holds no matrix, with the cure. Raises UnreadableOutput when it does not say."""
+    """Why a text has no matrix, with the fix. Raises UnreadableOutput if it does not say."""
     for line in reading.tool_lines(text):
         for pattern, cure in _TROUBLES:
             if pattern.search(line):
