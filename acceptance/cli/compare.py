@@ -55,7 +55,7 @@ class NoComparison(Exception):
 
 
 def _comparable(folders: Sequence[Path]) -> None:
-    """Raise NoComparison for fewer than two runs, more than MOST, or one run given twice."""
+    """Raise NoComparison for fewer than two runs, more than MAX_RUNS, or one run given twice."""
     if not 2 <= len(folders) <= MAX_RUNS:
         given = "1 run was" if len(folders) == 1 else f"{len(folders)} runs were"
         raise NoComparison(f"{given} given: give the folders of 2 to {MAX_RUNS} runs")

@@ -64,8 +64,9 @@ def judge_due(
 ) -> Judgement:
     """Judge one due measurement from everything that the check measured and skipped.
 
-    `again` are the values of the repeat. Limit and ceiling apply to every value. The earlier nights
-    are compared with the worst value of the first measurement, and with the worst of the repeat.
+    `repeated` are the values of the repeat. Limit and ceiling apply to every value. The earlier
+    nights are compared with the worst value of the first measurement, and with the worst of the
+    repeat.
     """
     values = [
         body

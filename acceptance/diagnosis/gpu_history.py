@@ -301,7 +301,7 @@ class GpuHistory:
     def under_load(self, name: str) -> float:
         """The smallest value in full use.
 
-        Only from SETTLE_S after the beginning of full use to EBB_S before its end. Raises
+        Only from SETTLE_S after the beginning of full use to FALL_S before its end. Raises
         ValueError where the GPU was never in full use: then nothing is known of the reading under
         load.
         """

@@ -82,7 +82,8 @@ def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
-    """The first of LEAST consecutive points in which a reason held the clocks of the GPU in use.
+    """The first of MIN_POINTS consecutive points in which a reason held the clocks of the GPU in
+    use.
 
     A single point with a span is enough. None where there is no such point.
     """

@@ -46,7 +46,7 @@ class Side:
 def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[Override]:
     """The limits of the path from one GPU to another.
 
-    `seen` is None where NVML says nothing of the pair.
+    `pair` is None where NVML says nothing of the pair.
     """
     yield _supported(first, second, pair)
     yield _gain(f"{first.name}->{second.name}", pair)

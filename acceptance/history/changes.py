@@ -84,7 +84,7 @@ def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> B
 def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
     """All changes since the baseline, failures first.
 
-    The rules are those of `birth`; without rules nothing is compared.
+    The rules are those of `baseline`; without rules nothing is compared.
     """
     if baseline.book is None:
         return ()

@@ -65,7 +65,7 @@ def trend_report(
     baseline_value: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights, with the series that match; `born` gives a series' baseline value.
+    """The last nights, with the series that match; `baseline_value` gives a series' baseline value.
 
     Raises HistoryError.
     """

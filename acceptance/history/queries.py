@@ -154,7 +154,10 @@ def rows(
 
 
 def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have. Raises Damaged if its facts cannot be read."""
+    """Every era by the number that points have.
+
+    Raises DamagedHistory if its facts cannot be read.
+    """
     rows = _rows(store, "SELECT id, facts FROM era")
     return {number: era_of(facts, store.path) for number, facts in rows}
 

@@ -56,14 +56,14 @@ def build_reference(
 ) -> Reference | None:
     """The reference for tonight; None if there is nothing to compare with yet.
 
-    `looks` are the nights of one part in one era, in order, without tonight: all since the machine
+    `nights` are the nights of one part in one era, in order, without tonight: all since the machine
     was accepted, or as many of the first and last as the rules need. Nights without a finite value
     are ignored; one that broke its limit counts as outside, and never as usual.
 
-    `born` is the value of the run that accepted the machine and `born_day` its day, in days since
-    1970-01-01 as `today`. `rebased` says that this run was of another era: its value is ignored,
-    and the first nights of this era take its place. A counter's baseline value is used in any case,
-    because a part counts on in every era.
+    `baseline` is the value of the run that accepted the machine and `baseline_day` its day, in days
+    since 1970-01-01 as `today`. `rebased` says that this run was of another era: its value is
+    ignored, and the first nights of this era take its place. A counter's baseline value is used in
+    any case, because a part counts on in every era.
     """
     every = [one for one in nights if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None

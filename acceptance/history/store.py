@@ -56,7 +56,7 @@ def schema_version(
 ) -> int:
     """The schema version of a file; 0 if it is empty.
 
-    Raises Damaged for another program's database, HistoryError for one of a later version.
+    Raises DamagedHistory for another program's database, HistoryError for one of a later version.
     """
     owner, found, tables = (
         connection.execute(query).fetchone()[0]
@@ -131,7 +131,8 @@ class StoredNight:
 class Store:
     """An open history.
 
-    Every method raises HistoryError, and Damaged if the file is not a sound database of ours.
+    Every method raises HistoryError, and DamagedHistory if the file is not a sound database of
+    ours.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -144,8 +145,8 @@ class Store:
     ) -> Self:
         """Open a machine's history to write; it is created or migrated if needed.
 
-        `held` says that the caller holds the history's lock. Raises HistoryError, also if the file
-        system lacks the shared memory that the write-ahead log needs.
+        `locked` says that the caller holds the history's lock. Raises HistoryError, also if the
+        file system lacks the shared memory that the write-ahead log needs.
         """
         with (
             errors.history_errors(path),
@@ -222,7 +223,8 @@ class Store:
     def check(self) -> None:
         """Check the whole file.
 
-        Raises Damaged if SQLite finds its structure damaged, or if an era's facts cannot be read.
+        Raises DamagedHistory if SQLite finds its structure damaged, or if an era's facts cannot be
+        read.
         """
         with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -320,7 +322,7 @@ class Store:
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
-        """Every era by its key. Raises Damaged if its facts cannot be read."""
+        """Every era by its key. Raises DamagedHistory if its facts cannot be read."""
         with errors.history_errors(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
         return {key: era_of(facts, self.path) for key, facts in rows}
@@ -329,7 +331,7 @@ class Store:
 def era_of(facts: Any, path: Path) -> Era:
     """An era from its facts as stored.
 
-    Raises Damaged if they are not a list of names and texts.
+    Raises DamagedHistory if they are not a list of names and texts.
     """
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))

@@ -49,7 +49,8 @@ def parse(text: str, returncode: int) -> Health:
 
     Raises SmartUnreadable when smartctl could not query the disk, when the disk offers no health
     data, or when an incomplete report shows no fault (a command failed, or there is no overall
-    status). Raises Interrupted when a signal ended smartctl, UnreadableOutput for any other text.
+    status). Raises SmartInterrupted when a signal ended smartctl, UnreadableOutput for any other
+    text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):

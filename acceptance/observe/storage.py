@@ -51,8 +51,8 @@ def health(
 ) -> smart.Health:
     """Read one disk's health with smartctl; needs root.
 
-    Raises SmartUnreadable, Interrupted, UnreadableOutput, or CommandError if smartctl is missing;
-    each message has the reason and the fix.
+    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError if smartctl is
+    missing; each message has the reason and the fix.
     """
     argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))

@@ -19,7 +19,7 @@ CHUNK = 65536
 
 @dataclass(slots=True)
 class LineSplitter:
-    """Splits a stream into lines and passes each complete line to `heard`.
+    """Splits a stream into lines and passes each complete line to `on_line`.
 
     The last line needs no line end. A line longer than LINE_BYTES is left out, so that memory does
     not grow with the output.

@@ -29,8 +29,8 @@ from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
 
-# After its first hour the watch writes a sample every ten seconds (`observe.sensors.Thinning`): a
-# sample of the present moment is written within this time.
+# After its first hour the watch writes a sample every ten seconds
+# (`observe.sensors.SampleThinner`): a sample of the present moment is written within this time.
 WRITTEN_S = 12.0
 
 

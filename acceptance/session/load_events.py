@@ -40,7 +40,7 @@ def listener(
     now_s: Callable[[], float] = clock.boot_s,
     shown: Mapping[str, Sequence[str]] | None = None,
 ) -> Listener:
-    """A callback for `Programs.run_together(heard=...)` that journals lines of loads by `write`.
+    """A callback for `Programs.run_together(on_line=...)` that journals lines of loads by `write`.
 
     `names` are the GPUs of the loads, program by program; later programs are no GPU loads, and
     their lines are ignored. `shown` are the GPUs that each load sees, its own first, where that is

@@ -68,7 +68,7 @@ class _LineQueue:
 class Programs:
     """All programs of one check. They share its deadline, which begins with the first.
 
-    `look` distinguishes the logs of a repeat.
+    `repeat` distinguishes the logs of a repeat.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Programs:
     ) -> tuple[command.ProgramResult, ...]:
         """Run several programs side by side.
 
-        `envs` are added to the session's own environment, one for each program. `heard(index,
+        `envs` are added to the session's own environment, one for each program. `on_line(index,
         line)` receives every line of standard output as soon as it is complete, in this thread;
         `index` is the program's position. Only this callback misses lines longer than 64 KiB, and
         lines that arrive faster than it handles them.

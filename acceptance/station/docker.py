@@ -77,7 +77,7 @@ class DockerEngine:
 def connect(address: str | None) -> DockerEngine:
     """The engine at this address, or the one that the environment names.
 
-    Raises the exceptions in TROUBLE.
+    Raises the exceptions in ENGINE_ERRORS.
     """
     require_listener(address or os.environ.get("DOCKER_HOST", ""))
     client = (
@@ -135,7 +135,7 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
 def image_id(client: docker.DockerClient, reference: str) -> str | None:
     """The id of a local image; None where there is none.
 
-    Raises the exceptions in TROUBLE, also for a malformed reference.
+    Raises the exceptions in ENGINE_ERRORS, also for a malformed reference.
     """
     try:
         identity: str = client.images.get(reference).id
@@ -272,7 +272,7 @@ def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
     """Remove the containers of dead runs, never those of a live one; returns the run ids.
 
     A container whose run is in an unknown state is removed only when it has ended. Raises the
-    exceptions in TROUBLE.
+    exceptions in ENGINE_ERRORS.
     """
     removed = []
     for found in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):

@@ -123,7 +123,7 @@ def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
 
     The run lasts from the first to the last sample of any reading. A reading owes half of the
     samples that the watch keeps: one a second for the first hour, then one of each 10 s
-    (`observe.sensors.Thinning`).
+    (`observe.sensors.SampleThinner`).
     """
     if name not in telemetry:
         return None

@@ -83,7 +83,7 @@ class _Gpu:
 
 
 class GpuWatch:
-    """The watch itself; `look` reads every GPU once.
+    """The watch itself; `sample` reads every GPU once.
 
     Raises JournalError when its segments cannot be written.
 

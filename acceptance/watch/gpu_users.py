@@ -83,7 +83,7 @@ class _Own:
 class GpuUsers:
     """Finds foreign processes on the GPUs and records when each comes and goes.
 
-    `root` is where /proc is read. `write` takes the records; its errors propagate out of `look`.
+    `root` is where /proc is read. `write` takes the records; its errors propagate out of `poll`.
     """
 
     def __init__(self, nvml: Any, run_id: str, root: Path, write: Callable[[Body], None]) -> None:

@@ -23,7 +23,7 @@ NEAR_SPAN_S = 10.0
 class GpuTelemetry:
     """Follows one segment of samples.
 
-    `ranges` are those of each GPU's sensors, by GPU name (`sensor_range.of_card`).
+    `ranges` are those of each GPU's sensors, by GPU name (`sensor_range.card_ranges`).
     """
 
     def __init__(self, path: Path, ranges: Mapping[str, Mapping[str, Range]] | None = None) -> None:

@@ -145,7 +145,7 @@ class FormatTrial:
         return VerificationResult(tuple(one for one in findings if one is not None), tuple(notes))
 
     def release(self) -> None:
-        """Free the memory; call `again` before the next product."""
+        """Free the memory; call `remake` before the next product."""
         self._product = self._first = None
 
     def remake(self) -> dict[str, Any] | None:

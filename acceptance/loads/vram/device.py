@@ -37,7 +37,7 @@ class GpuHung(CardError):
 def wait(
     done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> None:
-    """Poll until `done` is true; raises Hung after a minute.
+    """Poll until `done` is true; raises GpuHung after a minute.
 
     It never waits in the driver, because the driver does not return from a GPU that hangs.
     """
@@ -94,7 +94,7 @@ class CudaMemory:
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
         """Run a pass and wait for it.
 
-        Raises Hung, CardError, and RuntimeError for errors of CUDA.
+        Raises GpuHung, CardError, and RuntimeError for errors of CUDA.
         """
         import torch
 

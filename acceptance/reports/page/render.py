@@ -100,7 +100,8 @@ def render(
 ) -> str:
     """The page as HTML.
 
-    `looks` are the samples of the GPUs in order; `sheets` the model sheets, for the peaks of bars.
+    `samples` are the samples of the GPUs in order; `sheets` the model sheets, for the peaks of
+    bars.
     """
     first = duration.first_record(journal.entries)
     assert first is not None
