@@ -22,8 +22,8 @@ REPLACE ?=
 RIGPROOF := .venv/bin/rigproof
 # Otherwise each worker compiles all tests where the environment tells Python to write no bytecode.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
-# Files in the order of their names: sorted by their number of tests, some of the longest come last.
-SPREAD := -n auto --dist loadfile --no-loadscope-reorder
+# One worker more than there are processors: many tests wait for the end of a program.
+SPREAD := -n $(shell expr $$(nproc) + 1) --dist worksteal
 # The tests of `make test`, and its sweeps.
 ALL_TESTS = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
 LANGUAGE = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
@@ -117,7 +117,7 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, all mutant
 mutants: .venv/.test ## change limits and rules, a sample: the tests must notice each change
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
-test: .venv/.test ## run rigproof's own tests: no GPU, no engine, minutes
+test: .venv/.test ## run rigproof's own tests: no GPU, no engine, a minute
 	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
 
 test-all: .venv/.test ## the same with every sweep and more examples of properties; minutes

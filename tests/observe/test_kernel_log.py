@@ -745,6 +745,7 @@ def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
             read_kernel_log.read(deep)
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(100)
 @each(
     "line",

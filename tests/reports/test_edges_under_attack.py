@@ -149,6 +149,7 @@ def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
     assert data.count(b"<testcase") == 6
 
 
+@pytest.mark.sweep
 def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
     found = reader.read(RECORDED)
     bodies = [entry.body for entry in found.entries]

@@ -104,6 +104,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.sweep
 def test_each_mutation_is_noticed_or_not_and_the_list_excuses_only_what_it_names(
     tmp_path: Path, project: Path
 ) -> None:

@@ -53,6 +53,7 @@ DECAY = [
 ]
 
 
+@pytest.mark.sweep
 @each("what, latest", some(DECAY, 5))
 def test_decay_fails_in_time_or_not_at_all(what: str, latest: int | None) -> None:
     number = place(what)
@@ -77,6 +78,7 @@ def test_every_fault_touches_something_that_a_night_measures() -> None:
         )
 
 
+@pytest.mark.sweep
 def test_nights_move_as_the_noise_says() -> None:
     machine, dice = nightly(ONE), random.Random(3)
     moved = moves(machine, dice)
@@ -117,6 +119,7 @@ def test_the_rows_of_the_self_test_say_when() -> None:
     )
 
 
+@pytest.mark.sweep
 def test_the_tables_have_a_line_for_every_machine_and_fault(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_wrong_result_of_a_processor_fails_the_burn(
     assert box.message().startswith("burn_cpu_failures on cpu: measured 1")
 
 
+@pytest.mark.sweep
 def test_loads_that_cannot_begin_leave_what_processors_and_ram_proved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
