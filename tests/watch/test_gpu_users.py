@@ -5,6 +5,7 @@ and without numbers.
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -168,6 +169,10 @@ def test_in_the_real_proc() -> None:
     own = subprocess.Popen(["sleep", "60"], env={"RIGPROOF_RUN": RUN})
     bare = subprocess.Popen(["sleep", "60"], env={})
     try:
+        # A program has its own name a moment after it was started.
+        for one in (own, bare):
+            while Path(f"/proc/{one.pid}/comm").read_text() != "sleep\n":
+                time.sleep(0.001)
         nvml = FakeNvml(1, {one: [] for one in LISTS})
         listed = [SimpleNamespace(pid=one.pid, usedGpuMemory=1) for one in (own, bare)]
         nvml.answers[LISTS[0]] = listed
