@@ -32,14 +32,14 @@ from acceptance.process.deadline import Deadline
 from acceptance.run import lock
 from acceptance.station.image import build
 from acceptance.station.image.engine import ImageError
-from selftest import clean, disk, interruption, paper, sensitivity, year
+from selftest import clean, disk, interruption, results, sensitivity, year
 from selftest.alarms import false_alarms
-from selftest.beside import Beside, BesideError
 from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
 from selftest.fault import FAULTS, CatalogueError, Named, read
 from selftest.images import ImageTrouble, open_images
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
 from selftest.scene import StationName
+from selftest.side_process import Beside, BesideError
 
 SEED = 7
 # Short and long: folded clean runs, whole clean runs, kills and full disks.
@@ -205,7 +205,7 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     place = {one: number for number, one in enumerate(FAMILIES)}
     ordered = tuple(sorted(rows, key=lambda row: (place[row.family], row.fault)))
     troubles = () if provenance.package_digest() == digest else (CHANGED,)
-    outcome = paper.Outcome(
+    outcome = results.Outcome(
         utc, digest[:12], kind, time.monotonic() - began, ordered, alarms, told, troubles
     )
     return close(outcome, folder, given.out, digest)
@@ -302,15 +302,15 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def close(outcome: paper.Outcome, folder: Path, out: Path, digest: str) -> int:
+def close(outcome: results.Outcome, folder: Path, out: Path, digest: str) -> int:
     """Write and show what was found; the exit status."""
-    paper.write(outcome, folder, package_digest=digest, machine_id=clock.machine_id())
+    results.write(outcome, folder, package_digest=digest, machine_id=clock.machine_id())
     if not outcome.kind.startswith("only"):  # a part proves nothing of the whole
         record = out / "selftest.json"
         record.with_suffix(".part").write_bytes((folder / "selftest.json").read_bytes())
         record.with_suffix(".part").replace(record)
     console = Console(highlight=False)
-    paper.show(outcome, console)
+    results.show(outcome, console)
     console.print(
         f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True
     )

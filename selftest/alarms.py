@@ -10,7 +10,7 @@ import random
 from collections import Counter
 
 from acceptance.core.verdict import Verdict
-from selftest.journals_made import draw, judged, machines
+from selftest.drawn_runs import draw, judged, machines
 from selftest.row import FalseAlarms
 
 TOLD = 3  # reasons that are told of a machine, the most frequent first

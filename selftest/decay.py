@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from acceptance.core.plan import Due
-from selftest.journals_made import DISK, Key
-from selftest.nights_made import Decay
+from selftest.drawn_nights import Decay
+from selftest.drawn_runs import DISK, Key
 
 GPU = "gpu0"
 # The share of looks in which a link that trains anew now and then is found slow: assumed.

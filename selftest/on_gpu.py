@@ -26,7 +26,7 @@ from rig import Rig
 from run_left import Run
 
 from acceptance.journal import clock, provenance
-from selftest import paper, trial
+from selftest import results, trial
 from selftest.fault import Named, read
 from selftest.row import FalseAlarms, Row
 
@@ -155,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 rows.append(row)
     alarms = (clean(home.absolute(), given.clean, given.machine),) if given.clean else ()
     kind = f"GPU, {given.seconds:g} s"
-    outcome = paper.Outcome(
+    outcome = results.Outcome(
         clock.utc(),
         provenance.package_digest()[:12],
         kind,
@@ -164,9 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         alarms,
     )
     (home / "rows.json").write_bytes(msgspec.json.format(msgspec.json.encode(outcome.rows)))
-    (home / "selftest.xml").write_bytes(paper.junit(outcome))
-    (home / "selftest.md").write_text(paper.markdown(outcome), encoding="utf-8")
-    paper.show(outcome, Console(width=200))
+    (home / "selftest.xml").write_bytes(results.junit(outcome))
+    (home / "selftest.md").write_text(results.markdown(outcome), encoding="utf-8")
+    results.show(outcome, Console(width=200))
     print(outcome.closing_line())
     return 0 if outcome.good or (given.no_faults and not outcome.false_alarms) else 1
 

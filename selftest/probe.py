@@ -18,8 +18,8 @@ from faults import Change
 
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, PlannedCheck
-from selftest import journals_made
-from selftest.journals_made import Machine, draw
+from selftest import drawn_runs
+from selftest.drawn_runs import Machine, draw
 
 CERTAIN = 0.99
 RATES = ("TFLOP/s", "GFLOP/s", "GB/s", "GiB", "ratio", "MT/s", "Mbit/s")  # of these a share is lost
@@ -153,7 +153,7 @@ def _numbers(small: Machine, subject: Subject, limit: Limit) -> tuple[object, ..
     """All that a search depends on: bounds, centres and deviations, of rates as
     shares of the rate.
     """
-    name, drawn = subject.due.measurement, journals_made.figures(small)
+    name, drawn = subject.due.measurement, drawn_runs.figures(small)
     share, ratio = subject.due.unit in RATES, "_ratio" in subject.due.measurement
     scale = abs(drawn[0][2]) if share and not ratio else 1.0
     bounds = (limit.low, limit.warn_low, limit.warn_high, limit.high)
@@ -180,10 +180,10 @@ def certain(
     for every size.
     """
     dice, missed = random.Random(seed), 0
-    if not any(moved for _, _, _, moved in journals_made.figures(small)):
+    if not any(moved for _, _, _, moved in drawn_runs.figures(small)):
         runs = 1  # nothing is drawn: every run is the same
     for _ in range(runs):
-        verdict = journals_made.judged(small, draw(small, dice, subject.fault(size)))
+        verdict = drawn_runs.judged(small, draw(small, dice, subject.fault(size)))
         found = any(one.component == subject.due.component for one in verdict.of_kind(*kinds))
         missed += not (found and (verdict.verdict == "FAIL" or "warn" in kinds))
         if missed > (1 - CERTAIN) * runs:
@@ -217,7 +217,7 @@ def unable(machine: Machine) -> Iterator[str]:
             where = f"{machine.name}: {check.id}, {due.measurement}"
             values = draw(small, random.Random(0))
             values[check.id, due.measurement, due.component] = None
-            if journals_made.judged(small, values).verdict == "PASS":
+            if drawn_runs.judged(small, values).verdict == "PASS":
                 yield f"{where}: a run without it passes"
     for subject in subjects(machine):
         small = cut(machine, subject.check, subject.due)

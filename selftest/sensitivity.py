@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from selftest.alarms import false_alarms
-from selftest.asked import COUNTED, SLOW, Asked
-from selftest.journals_made import Machine, everything, machines
-from selftest.lasting import lasting
+from selftest.drawn_runs import Machine, everything, machines
+from selftest.durations import lasting
 from selftest.noise import table
 from selftest.probe import Caught, Known, smallest, subjects, unable
 from selftest.row import FalseAlarms, Sensitivity
+from selftest.sensitivity_rows import COUNTED, SLOW, Asked
 from selftest.slowness import PAST, PERCENTS, Share, caught_slow
 
 RUNS, SEED = 100, 1

@@ -14,8 +14,8 @@ import msgspec
 from faults import Change
 
 from acceptance.core.plan import Due, PlannedCheck
-from selftest import journals_made
-from selftest.journals_made import Machine, draw, named
+from selftest import drawn_runs
+from selftest.drawn_runs import Machine, draw, named
 
 PERCENTS = (0, 3, 5, 10, 25)
 CHECKS = ("compute.gemm_alone", "compute.gemm_together", "together.burn", "burn.gpu_burn[float]")
@@ -78,7 +78,7 @@ def _share(basis: Basis, percent: int, runs: int, seed: int) -> Share:
     small, dice = _cut(named(basis.machine), basis), random.Random(seed)
     fails = warns = 0
     for _ in range(runs):
-        verdict = journals_made.judged(small, draw(small, dice, _slow(basis, percent)))
+        verdict = drawn_runs.judged(small, draw(small, dice, _slow(basis, percent)))
         fails += verdict.verdict == "FAIL"
         warns += verdict.verdict == "PASS" and bool(verdict.of_kind("warn"))
     return Share(basis.words, percent, fails / runs, warns / runs, (runs - fails - warns) / runs)

@@ -28,7 +28,7 @@ from rig import Rig, processes, wait_for
 from run_left import Run
 
 from acceptance.journal import clock
-from selftest import born
+from selftest import fault_baseline
 from selftest.edits import Document, edited
 from selftest.fault import Born, Fault, KernelLog
 from selftest.images import Images
@@ -111,7 +111,7 @@ class Stage:
                 raise StageError(
                     f"the machine without the fault could not be looked at: {trouble.strip()}"
                 )
-            born.lay(self.rig.out, json.loads(shown))
+            fault_baseline.lay(self.rig.out, json.loads(shown))
         finally:
             before.clear()
             shutil.rmtree(before.home, ignore_errors=True)

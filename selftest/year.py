@@ -11,8 +11,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from selftest.lived import BOARD, LOOKED_FOR, ONE, Detected, Quiet, detect, quiet
-from selftest.nights_made import YEAR
+from selftest.drawn_nights import YEAR
+from selftest.drift_trials import BOARD, LOOKED_FOR, ONE, Detected, Quiet, detect, quiet
 from selftest.row import FalseAlarms, Sensitivity
 
 SEED = 1

@@ -46,7 +46,7 @@ from acceptance.watch import gpu_sampler, gpu_supervisor, host
 IN_USE = "the machine is in use"
 # Interval for reading whether the watch has seen another user on a GPU.
 USERS_PERIOD_S = 1.0
-# How often it is looked whether a session has ended, and what it has written.
+# Interval for reading whether a session has ended, and what it has written.
 POLL_S = 0.05
 
 
@@ -101,7 +101,7 @@ class Supervisor:
         self._plan: Plan = prepared.plan
         self._station = station
         self._run_dir = run_dir
-        self._sight = LiveFeed(run_dir, view, (host.SEGMENT, gpu_sampler.EVENTS))
+        self._feed = LiveFeed(run_dir, view, (host.SEGMENT, gpu_sampler.EVENTS))
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
@@ -129,11 +129,11 @@ class Supervisor:
                     swept = orphans.sweep(self._run_dir.name, self._root)
                 for stray in swept:
                     writer.write(Note(f"a process outlived its check and was killed: {stray}"))
-                self._sight.poll(last=True)
+                self._feed.poll(last=True)
                 if watching.failure:
                     writer.write(Note(watching.failure, trouble=True))
-                if self._sight.failure:
-                    writer.write(Note(self._sight.failure))
+                if self._feed.failure:
+                    writer.write(Note(self._feed.failure))
                 self._look_for_others(stop, last=True)
                 if self._give_way is not None and self._others and stop.reason in (None, IN_USE):
                     writer.write(self._give_way(tuple(self._others)))
@@ -245,9 +245,9 @@ class Supervisor:
             while True:
                 self._look_for_others(stop)
                 over = running.poll() or deadline.passed() or stop.reason is not None
-                self._sight.poll()
+                self._feed.poll()
                 for entry in tail.new():
-                    self._sight.show(entry)
+                    self._feed.show(entry)
                     body = entry.body
                     begun = begun or isinstance(body, SessionStarted)
                     if (

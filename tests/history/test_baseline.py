@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import births
 import journals
+import machine_facts
 import msgspec
 import pytest
 from cases import each
@@ -48,9 +48,9 @@ def entries(
     virtual: bool = False,
     values: dict[tuple[str, str], float] | None = None,
 ) -> list[Entry]:
-    """A whole run that passes, of `births.machine`."""
+    """A whole run that passes, of `machine_facts.machine`."""
     bodies = journals.bodies(plan or journals.plan(COPY, FILLED), values)
-    inventory = births.machine()
+    inventory = machine_facts.machine()
     inventory["cpu"]["virtualised"] = virtual
     bodies.insert(1, Observed(inventory))
     return journals.entries(bodies)
@@ -88,8 +88,8 @@ def test_what_it_holds() -> None:
         (),
         (),
     )
-    assert found.birth == births.born(
-        births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}}
+    assert found.birth == machine_facts.born(
+        machine_facts.machine() | {"cpu": machine_facts.machine()["cpu"] | {"virtualised": False}}
     )
     assert (found.provenance, found.era) == ({"host": "box"}, ERA)
     assert found.replaces == FormerBaseline("run-0", "2025-01-01", "f" * 64)
@@ -243,14 +243,14 @@ def test_a_journal_without_a_beginning() -> None:
 
 def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     """A run that is held against a machine with another card and more speed."""
-    before = births.machine()
+    before = machine_facts.machine()
     before["nvml"]["devices"][1]["uuid"] = "GPU-of-before"
     looks = [NightValue(day=20_000.0 + night, value=150.0) for night in range(30)]
     rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
     assert rule is not None
     past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
     due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
-    birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
+    birth = msgspec.structs.replace(machine_facts.born(before), book=machine_facts.BOOK)
     plan = msgspec.structs.replace(
         journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth
     )

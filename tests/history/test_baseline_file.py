@@ -11,8 +11,8 @@ import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import births
 import journals
+import machine_facts
 import pytest
 from cases import each
 from runs import machine_root, write_segment
@@ -33,7 +33,7 @@ def run(out: Path, name: str, value: float = 120.0, machine: str = MACHINE) -> P
     """A whole run in a folder, which passes with this value."""
     bodies: list[Body] = journals.bodies(COPY, {("copy_h2d", "gpu0"): value})
     bodies[0] = RunStarted(name, COPY, {"host": "box"}, machine)
-    bodies.insert(1, Observed(births.machine()))
+    bodies.insert(1, Observed(machine_facts.machine()))
     write_segment(out / name / reader.SUPERVISOR, bodies, machine_root(out / "root"))
     return out / name
 

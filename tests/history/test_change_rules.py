@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from births import BOOK
 from cases import each
+from machine_facts import BOOK
 
 from acceptance.history import change_rules
 from acceptance.history.change_rules import ChangeFileError

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import births
+import machine_facts
 import msgspec
 import pytest
-from births import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 from cases import each
+from machine_facts import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 
 from acceptance.history import changes as history_changes
 from acceptance.history.baseline_facts import KnownChange, MachineFacts
@@ -637,7 +637,7 @@ def test_findings_and_notes_of_a_run() -> None:
     after = machine()
     after["board"]["os"] = "Debian 14"
     gone(after)
-    held = history_changes.compare_with_baseline(ruled(born(machine())), births.run(after))
+    held = history_changes.compare_with_baseline(ruled(born(machine())), machine_facts.run(after))
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.component, finding.event) == (
         "fail",
@@ -663,7 +663,7 @@ def test_what_the_next_night_is_to_know() -> None:
     after = machine()
     after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
     gone(after)
-    held = history_changes.compare_with_baseline(ruled(born(machine())), births.run(after))
+    held = history_changes.compare_with_baseline(ruled(born(machine())), machine_facts.run(after))
     assert held.known == (KnownChange("", "kernel", "6.13", DAY),)
 
 

@@ -13,31 +13,31 @@ from thoroughness import ALL
 from acceptance import resources
 from acceptance.history import noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
-from selftest import journals_made
-from selftest.journals_made import Machine
+from selftest import drawn_runs
+from selftest.drawn_runs import Machine
 
 BOOK = noise.read(resources.locate("noise.toml"))
 
 
 # The figures of eight GPUs take longest to draw; one machine of eight is enough for `make test`.
-NAMES = [name for name in journals_made.NAMES if ALL or name != "8xh200"]
-WITH_GPUS = [name for name in NAMES if name != journals_made.WITHOUT_GPUS]
+NAMES = [name for name in drawn_runs.NAMES if ALL or name != "8xh200"]
+WITH_GPUS = [name for name in NAMES if name != drawn_runs.WITHOUT_GPUS]
 
 
 @functools.cache
 def drawn(machine: Machine, seed: int, slow: float = 1.0) -> ComparedRun:
     """A clean run; `slow` is what the sustained rate of gpu0 in bfloat16 is multiplied with."""
-    values = journals_made.draw(machine, random.Random(seed))
+    values = drawn_runs.draw(machine, random.Random(seed))
     for key, value in values.items():
         if key[1:] == ("gemm_bf16", "gpu0") and value is not None:
             values[key] = slow * value
     return ComparedRun(
-        str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual
+        str(seed), drawn_runs.judged(machine, values), str(seed), virtual=machine.virtual
     )
 
 
 def pair(name: str, slow: float = 1.0) -> Comparison:
-    machine = journals_made.named(name)
+    machine = drawn_runs.named(name)
     return compare([drawn(machine, 1), drawn(machine, 2, slow)], BOOK)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from cases import each
+from drift_nights import looks, past, rule, steady
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from nights_made import looks, past, rule, steady
 
 from acceptance.history.drift import DriftFinding, DriftJudgement, judge
 from acceptance.history.reference import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from nights_made import BOOK, rule
+from drift_nights import BOOK, rule
 from real_checks import collected
 
 from acceptance import resources

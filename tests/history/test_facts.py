@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import births
 import journals
+import machine_facts
 import msgspec
 import pytest
-from births import BOOK, born, disk, gpu, link, machine
 from cases import each
+from machine_facts import BOOK, born, disk, gpu, link, machine
 
 from acceptance.history import facts
 from acceptance.history.baseline_facts import MachineFacts
@@ -74,8 +74,8 @@ def test_links_are_as_they_were_under_load() -> None:
 
 
 def test_the_least_that_was_measured_counts() -> None:
-    entries = births.run(machine(), nvlink_active=1.0)
-    more = births.run(machine(), nvlink_active=2.0)[-1]
+    entries = machine_facts.run(machine(), nvlink_active=1.0)
+    more = machine_facts.run(machine(), nvlink_active=2.0)[-1]
     for order in ([*entries, more], [*entries[:-1], more, entries[-1]]):
         found = facts.facts_of(order)
         assert found is not None
@@ -164,7 +164,7 @@ def test_what_an_inventory_does_not_hold_is_absent(plain: dict[str, Any]) -> Non
 
 def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
     assert facts.facts_of(journals.entries(journals.bodies(journals.plan()))) is None
-    assert facts.facts_of(births.run(machine())[1:]) is None
+    assert facts.facts_of(machine_facts.run(machine())[1:]) is None
     assert facts.facts_of([]) is None
 
 

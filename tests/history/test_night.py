@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import births
 import journals
+import machine_facts
 import msgspec
 import pytest
 from cases import each
@@ -333,14 +333,14 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 
 def test_a_night_knows_what_it_told_of_changes() -> None:
     assert night.night_from_entries(entries()).told is None
-    birth = births.ruled(births.born(births.machine()))
+    birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     plan = msgspec.structs.replace(journals.plan(), birth=birth)
     first, *rest = journals.bodies(plan)
-    after = births.machine()
+    after = machine_facts.machine()
     after["board"]["kernel"] = "6.13"
     made = night.night_from_entries(journals.entries([first, Observed(after), *rest]))
     assert made.told == ReportedChanges(
-        birth.run_id, (KnownChange("", "kernel", "6.13", births.DAY),)
+        birth.run_id, (KnownChange("", "kernel", "6.13", machine_facts.DAY),)
     )
     # Nothing could be held against the baseline.
     assert night.night_from_entries(journals.entries([first, *rest])).told is None

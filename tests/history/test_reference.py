@@ -6,7 +6,7 @@ import math
 
 import msgspec
 from cases import each
-from nights_made import looks, past, rule, steady
+from drift_nights import looks, past, rule, steady
 
 from acceptance.history.reference import (
     FirstNights,

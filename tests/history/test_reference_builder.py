@@ -8,10 +8,10 @@ import statistics
 
 import pytest
 from cases import each
+from drift_nights import BOOK, looks, past, rule, steady
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from nights_made import BOOK, looks, past, rule, steady
 
 from acceptance.core.limit import Limit
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero

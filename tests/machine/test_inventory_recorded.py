@@ -8,13 +8,13 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import births
+import machine_facts
 import msgspec
 import sample_machines
 import sample_runs
-from births import BOOK, DAY, born, brief, machine, ruled
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_facts import BOOK, DAY, born, brief, machine, ruled
 
 from acceptance.core.record import Entry
 from acceptance.history import facts
@@ -22,7 +22,7 @@ from acceptance.history.baseline_facts import MachineFacts
 from acceptance.history.changes import machine_changes
 from acceptance.history.facts import kind_of
 from acceptance.journal import reader
-from selftest import journals_made
+from selftest import drawn_runs
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 Plain = dict[str, Any]
@@ -36,8 +36,8 @@ def recorded() -> dict[str, list[Entry]]:
         for path in RUNS.glob("*/journal.jsonl")
     }
     for name, made in sample_runs.MADE.items():
-        seen = sample_machines.inventory(journals_made.named(made.machine), made.dead_links)
-        runs[name] = births.run(msgspec.to_builtins(seen))
+        seen = sample_machines.inventory(drawn_runs.named(made.machine), made.dead_links)
+        runs[name] = machine_facts.run(msgspec.to_builtins(seen))
     return runs
 
 

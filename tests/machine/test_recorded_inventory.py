@@ -17,7 +17,7 @@ from acceptance.journal import reader
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import recorded_inventory
 from acceptance.machine.inventory import Inventory
-from selftest import journals_made
+from selftest import drawn_runs
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 
@@ -37,7 +37,7 @@ def recorded() -> dict[str, Inventory]:
         if plain:
             found[run.name] = msgspec.convert(plain, Inventory)
     for name, made in sample_runs.MADE.items():
-        found[name] = sample_machines.inventory(journals_made.named(made.machine), made.dead_links)
+        found[name] = sample_machines.inventory(drawn_runs.named(made.machine), made.dead_links)
     return found
 
 

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import births
 import journals
+import machine_facts
 import msgspec
 import pytest
 import samples
@@ -46,13 +46,13 @@ def everything() -> tuple[bytes, ...]:
     """All metrics that there are, of runs with and without a past, and of a
     night that was skipped.
     """
-    birth = births.ruled(births.born(births.machine()))
+    birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     made = journals.plan(
         journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST))
     )
     made = msgspec.structs.replace(made, birth=birth)
     started, *rest = journals.bodies(made)
-    ran = samples.journal([started, Observed(births.machine(1)), *rest])
+    ran = samples.journal([started, Observed(machine_facts.machine(1)), *rest])
     put_off = samples.journal(
         [started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")]
     )

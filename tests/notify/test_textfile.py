@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import births
 import hostile
 import journals
+import machine_facts
 import msgspec
 import pytest
 import samples
@@ -224,7 +224,7 @@ def test_in_which_way_a_measurement_strayed(
 
 
 def test_what_changed_of_the_machine_is_counted_by_component() -> None:
-    after = births.machine(1)  # a GPU is gone; kernel, driver, BIOS and VBIOS are others
+    after = machine_facts.machine(1)  # a GPU is gone; kernel, driver, BIOS and VBIOS are others
     after["board"] |= {
         "kernel": "6.13",
         "nvidia_driver": "590.1",
@@ -233,7 +233,7 @@ def test_what_changed_of_the_machine_is_counted_by_component() -> None:
     }
     after["nvml"]["devices"][0]["vbios"] = "97.00"
     made = msgspec.structs.replace(
-        journals.plan(), birth=births.ruled(births.born(births.machine()))
+        journals.plan(), birth=machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     )
     start, *rest = journals.bodies(made)
     found = samples.journal([start, Observed(after), *rest])

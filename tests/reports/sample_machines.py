@@ -10,17 +10,15 @@ from dataclasses import replace
 import synthetic_machines
 
 from acceptance.machine.inventory import Dimm, Disk, Inventory, NetworkLink, PciPlace
-from selftest import journals_made
+from selftest import drawn_runs
 
 
-def inventory(
-    machine: journals_made.Machine, dead_links: Mapping[str, tuple[int, ...]]
-) -> Inventory:
+def inventory(machine: drawn_runs.Machine, dead_links: Mapping[str, tuple[int, ...]]) -> Inventory:
     """What such a machine shows; `dead_links` are those NVLinks of a GPU that are not active."""
     box = machine.box
     seen = synthetic_machines.inventory(box)
     if machine.board and box.count > 2:
-        seen = journals_made._switched(seen)
+        seen = drawn_runs._switched(seen)
     big = box.count > 2
     devices = tuple(
         replace(

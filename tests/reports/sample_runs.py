@@ -51,7 +51,7 @@ from acceptance.journal import reader, segment
 from acceptance.journal.segment import SegmentHead, SegmentLine
 from acceptance.machine import topology
 from acceptance.machine.inventory import Inventory
-from selftest import journals_made
+from selftest import drawn_runs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
 BEGAN = datetime.datetime(2026, 11, 20, 18, 30, tzinfo=datetime.UTC)
@@ -166,10 +166,10 @@ def write(name: str, folder: Path) -> Path:
 def put(made: Made, folder: Path) -> Path:
     """The same for a run that is described."""
     folder.mkdir(parents=True)
-    machine = journals_made.named(made.machine)
+    machine = drawn_runs.named(made.machine)
     seen = sample_machines.inventory(machine, made.dead_links)
     plan = _plan(machine.plan, made)
-    drawn = journals_made.draw(machine, random.Random(7), made.change)
+    drawn = drawn_runs.draw(machine, random.Random(7), made.change)
     # GeForce cards have few units for float64: what nobody judges is drawn about 50.
     slow = 1.0 if machine.board else 0.022
     values = {
@@ -203,7 +203,7 @@ def put(made: Made, folder: Path) -> Path:
     return folder
 
 
-def _card(machine: journals_made.Machine, made: Made, gpu: str) -> sample_telemetry.Card:
+def _card(machine: drawn_runs.Machine, made: Made, gpu: str) -> sample_telemetry.Card:
     board = machine.board
     limit_w, clock = (700.0, 1980.0) if board else (450.0, 2520.0)
     hot = made.hot.get(gpu, 64.0 if board else 71.0)
@@ -238,7 +238,7 @@ def _plan(plan: Plan, made: Made) -> Plan:
 
 def _story(
     made: Made,
-    machine: journals_made.Machine,
+    machine: drawn_runs.Machine,
     plan: Plan,
     seen: Inventory,
     values: Mapping[Any, float | None],
@@ -286,7 +286,7 @@ def _story(
 
 def _check(
     made: Made,
-    machine: journals_made.Machine,
+    machine: drawn_runs.Machine,
     check: PlannedCheck,
     values: Mapping[Any, float | None],
     now: float,

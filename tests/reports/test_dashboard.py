@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import played
 import pytest
+import terminal_run
 from cases import each
 from rich.cells import cell_len
 from rich.console import Console
@@ -20,12 +20,13 @@ class Run:
 
     def __init__(self, gpus: int, signs: Glyphs = UNICODE) -> None:
         self.now_s = 0.0
-        self.remaining = RunProgress(played.plan(gpus), lambda: self.now_s)
+        self.remaining = RunProgress(terminal_run.plan(gpus), lambda: self.now_s)
         self.gauges = Gauges(
-            [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+            [f"gpu{n}" for n in range(gpus)],
+            {terminal_run.address(n): f"gpu{n}" for n in range(gpus)},
         )
-        for body in played.live(gpus):
-            self.gauges.entry(played.entry(body))
+        for body in terminal_run.live(gpus):
+            self.gauges.entry(terminal_run.entry(body))
             if isinstance(body, CheckStarted):
                 self.remaining.started(body.check)
             elif isinstance(body, CheckEnded):

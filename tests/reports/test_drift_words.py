@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import births
 import hostile
+import machine_facts
 import msgspec
-from births import born, dimm, link, machine, ruled
 from cases import each
 from hypothesis import given
+from machine_facts import born, dimm, link, machine, ruled
 
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
@@ -76,7 +76,7 @@ PASTS = {
     ),
 }
 FORMS = re.sub(r"\{\w+\}", "", " ".join(drift_words._FORM_WORDS))
-LABELS = {name for rule in births.BOOK.change for name in rule.facts.values()}
+LABELS = {name for rule in machine_facts.BOOK.change for name in rule.facts.values()}
 AS_THEY_ARE = {"memory", "on"}  # a component, and a switch
 OURS = {*re.findall(r"[a-z]{2,}", FORMS), *(name for name in LABELS if CHINESE(name) != name)}
 
@@ -158,7 +158,10 @@ def altered() -> Iterator[dict[str, Any]]:
     yield machine() | {"links": [link(mac="b8:00:00:00:00:02")]}
     yield machine() | {"disks": []}
     yield machine() | {
-        "disks": [births.disk(firmware="2", size_bytes=1), births.disk("nvme1n1", model="other")]
+        "disks": [
+            machine_facts.disk(firmware="2", size_bytes=1),
+            machine_facts.disk("nvme1n1", model="other"),
+        ]
     }
     yield machine(1)
     yield machine(3)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import msgspec
-import played
+import terminal_run
 from cases import each
 
 from acceptance.core.record import Body, CheckStarted, Entry, Event, Measured, Note, Sample
@@ -10,10 +10,10 @@ from acceptance.reports.gauges import STALE_S, Gauge, Gauges
 
 def gauges(*bodies: Body, gpus: int = 2) -> Gauges:
     found = Gauges(
-        [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+        [f"gpu{n}" for n in range(gpus)], {terminal_run.address(n): f"gpu{n}" for n in range(gpus)}
     )
     for body in bodies:
-        found.entry(played.entry(body))
+        found.entry(terminal_run.entry(body))
     return found
 
 
@@ -22,7 +22,7 @@ def first(*bodies: Body) -> Gauge:
 
 
 def at(body: Body, seconds: float) -> Entry:
-    return msgspec.structs.replace(played.entry(body), boot_s=seconds)
+    return msgspec.structs.replace(terminal_run.entry(body), boot_s=seconds)
 
 
 def test_what_was_not_read_is_absent() -> None:
@@ -32,7 +32,7 @@ def test_what_was_not_read_is_absent() -> None:
 
 def test_a_sample_is_what_a_gpu_shows_now() -> None:
     cool, hot = gauges(
-        played.sample(0, board=True), played.sample(1, board=True), played.MACHINE
+        terminal_run.sample(0, board=True), terminal_run.sample(1, board=True), terminal_run.MACHINE
     ).gauges()
     assert (cool.power_w, cool.temperature_c, cool.clock_mhz, cool.held) == (
         690.0,
@@ -42,16 +42,16 @@ def test_a_sample_is_what_a_gpu_shows_now() -> None:
     )
     assert (hot.temperature_c, hot.held, hot.idle) == (86.0, ("reason_sw_thermal",), False)
     assert first(Sample({"reason_gpu_idle": 1.0}, component="gpu0")).idle
-    assert gauges(played.MACHINE).machine["load_1m"] == 32.12
+    assert gauges(terminal_run.MACHINE).machine["load_1m"] == 32.12
     assert first(Sample({"power_w": 1.0}, component="gpu9")).power_w is None
 
 
 def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:
     found = gauges()
-    found.entry(at(played.sample(0, board=True), 100.0))
-    found.entry(at(played.MACHINE, 100.0 + STALE_S))
+    found.entry(at(terminal_run.sample(0, board=True), 100.0))
+    found.entry(at(terminal_run.MACHINE, 100.0 + STALE_S))
     assert found.gauges()[0].power_w == 690.0
-    found.entry(at(played.MACHINE, 101.0 + STALE_S))
+    found.entry(at(terminal_run.MACHINE, 101.0 + STALE_S))
     assert found.gauges()[0].power_w is None
 
 
@@ -63,31 +63,32 @@ def test_a_lost_gpu_shows_that_it_is_lost() -> None:
         "It is lost.",
         "Look.",
         "nvml",
-        played.address(0),
+        terminal_run.address(0),
         source="nvml",
     )
-    found = first(played.sample(0, board=True), lost)
+    found = first(terminal_run.sample(0, board=True), lost)
     assert (found.lost, found.power_w, found.errors) == (True, None, 1)
 
 
 def test_what_two_tell_of_is_one_error() -> None:
-    nvml = msgspec.structs.replace(played.XID, source="nvml", boot_s=100.0)
-    kernel = msgspec.structs.replace(played.XID, boot_s=101.0)
+    nvml = msgspec.structs.replace(terminal_run.XID, source="nvml", boot_s=100.0)
+    kernel = msgspec.structs.replace(terminal_run.XID, boot_s=101.0)
     assert gauges(nvml, kernel).gauges()[1].errors == 1
     assert (
-        gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
+        gauges(nvml, kernel, msgspec.structs.replace(terminal_run.XID, code=13)).gauges()[1].errors
+        == 2
     )
 
 
 @each("severity, errors", [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])
 def test_errors_are_what_is_harmful(severity: str, errors: int) -> None:
-    event = msgspec.structs.replace(played.XID, severity=severity)
+    event = msgspec.structs.replace(terminal_run.XID, severity=severity)
     found = gauges(event, msgspec.structs.replace(event, component=None))
     assert (found.gauges()[1].errors, found.elsewhere) == (errors, errors)
 
 
 def test_a_storm_is_counted_and_not_kept() -> None:
-    storm = [msgspec.structs.replace(played.XID, text=f"{n}") for n in range(1_000)]
+    storm = [msgspec.structs.replace(terminal_run.XID, text=f"{n}") for n in range(1_000)]
     assert gauges(*storm).gauges()[1].errors == 1_000
 
 
@@ -120,7 +121,7 @@ def test_a_burn_tells_how_far_it_is_and_its_rate() -> None:
 
 def test_addresses_are_named() -> None:
     found = gauges()
-    assert [found.name(one) for one in (played.address(1), "gpu0", "disk:sda", None)] == [
+    assert [found.name(one) for one in (terminal_run.address(1), "gpu0", "disk:sda", None)] == [
         "gpu1",
         "gpu0",
         "disk:sda",

@@ -19,7 +19,7 @@ from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.record import Body, CheckEnded, Measured, ToolRan
 from acceptance.reports import junit
-from selftest import journals_made
+from selftest import drawn_runs
 
 GITLAB_BYTES, GITLAB_OBJECTS, LIBXML_TEXT = 30_000_000, 250_000, 10_000_000
 GITHUB_FIELD, GITHUB_TITLE = 65_536, 255
@@ -44,14 +44,14 @@ def everything_fails() -> bytes:
     """Eight H200s on which nothing meets its limit, each check with 30 programs
     and notes of many lines.
     """
-    machine = journals_made.named("8xh200")
+    machine = drawn_runs.named("8xh200")
     limits = {
         (c.id, due.measurement, due.component): due.limit
         for c in machine.plan.checks
         for due in c.due
     }
     bodies: list[Body] = []
-    for body in journals_made.bodies(machine, journals_made.draw(machine, random.Random(1))):
+    for body in drawn_runs.bodies(machine, drawn_runs.draw(machine, random.Random(1))):
         if (
             isinstance(body, Measured)
             and (limit := limits[body.check, body.measurement, body.component]) is not None

@@ -22,7 +22,7 @@ CLOSING = "FAIL: 2 passed, 2 failed"
 @contextlib.contextmanager
 def loaded(environ: dict[str, str]) -> Iterator[Forks]:
     """Processes of Pythons that started in this environment."""
-    found = Forks(["played"], environ)
+    found = Forks(["terminal_run"], environ)
     yield found
     found.end()
 
@@ -41,7 +41,9 @@ def seat(
     environ: dict[str, str] | None = None,
     hold_s: float = 60.0,
 ) -> Seat:
-    return Seat(forks, "played:play", (gpus, hold_s), columns, lines, {**PLAIN, **(environ or {})})
+    return Seat(
+        forks, "terminal_run:play", (gpus, hold_s), columns, lines, {**PLAIN, **(environ or {})}
+    )
 
 
 def joined(lines: list[str]) -> str:

@@ -30,7 +30,7 @@ from acceptance.machine.topology import build
 from acceptance.reports.locations import find_locations
 from acceptance.reports.page import bars, cards, heat, peaks, run_log, topology
 from acceptance.run import outputs
-from selftest import journals_made
+from selftest import drawn_runs
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
 
@@ -48,7 +48,7 @@ def judged(
 @functools.cache
 def observed(name: str) -> Observed:
     made = sample_runs.MADE[name]
-    seen = sample_machines.inventory(journals_made.named(made.machine), made.dead_links)
+    seen = sample_machines.inventory(drawn_runs.named(made.machine), made.dead_links)
     return Observed(msgspec.to_builtins(seen), build(seen, seen.places).rows())
 
 

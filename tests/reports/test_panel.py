@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import played
+import terminal_run
 from cases import each
 from rich.console import Console
 from rich.text import Text
@@ -14,10 +14,10 @@ from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 
 def gauges(gpus: int) -> Gauges:
     found = Gauges(
-        [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+        [f"gpu{n}" for n in range(gpus)], {terminal_run.address(n): f"gpu{n}" for n in range(gpus)}
     )
-    for body in played.live(gpus):
-        found.entry(played.entry(body))
+    for body in terminal_run.live(gpus):
+        found.entry(terminal_run.entry(body))
     return found
 
 
@@ -94,17 +94,17 @@ def test_many_gpus_in_a_few_words() -> None:
 
 def test_a_lost_gpu_is_said_first() -> None:
     found = gauges(3)
-    lost = played.Event(
+    lost = terminal_run.Event(
         "gpu-lost",
         "fatal",
         "NVML says",
         "It is lost.",
         "Look.",
         "nvml",
-        played.address(2),
+        terminal_run.address(2),
         source="nvml",
     )
-    found.entry(played.entry(lost))
+    found.entry(terminal_run.entry(lost))
     assert [part.plain for part in panel.summary_parts(found.gauges(), ENGLISH, UNICODE)][1:3] == [
         "LOST: gpu2",
         "errors: 2 (gpu1, gpu2)",
@@ -113,7 +113,9 @@ def test_a_lost_gpu_is_said_first() -> None:
 
 
 def test_the_machine_itself() -> None:
-    told = " ".join(part.plain for part in panel.machine(played.MACHINE.values, ENGLISH, ASCII))
+    told = " ".join(
+        part.plain for part in panel.machine(terminal_run.MACHINE.values, ENGLISH, ASCII)
+    )
     assert told == "CPU 71 C CPU clock 4950 MHz system load 32.1 RAM free 18 GiB"
     assert list(panel.machine({}, ENGLISH, ASCII)) == []
 

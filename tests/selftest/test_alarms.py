@@ -18,10 +18,10 @@ from acceptance.core.fold import fold
 from acceptance.core.limit import Grade, Limit
 from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict
-from selftest import journals_made
+from selftest import drawn_runs
 from selftest.alarms import false_alarms
+from selftest.drawn_runs import draw, judged, machines, named, spread
 from selftest.figures import EVERYWHERE, RECORDED
-from selftest.journals_made import draw, judged, machines, named, spread
 from selftest.row import FalseAlarms
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
@@ -75,7 +75,7 @@ def test_a_fold_that_never_passes_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
             [entry for entry in entries if getattr(entry.body, "measurement", "") != "gpu_count"]
         )
 
-    monkeypatch.setattr(journals_made, "fold", unjudged)
+    monkeypatch.setattr(drawn_runs, "fold", unjudged)
     (first, *_) = false_alarms(1, seed=1)
     assert first.alarms == 1
     assert "was not measured" in first.told or "gpu_count" in first.told

@@ -1,5 +1,5 @@
 """The frozen verdicts of the self-test's runs: which differences count, and
-that every run is played.
+that every run is terminal_run.
 """
 
 from __future__ import annotations

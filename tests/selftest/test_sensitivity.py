@@ -19,12 +19,12 @@ from acceptance.core.plan import Due
 from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
-from selftest import journals_made
-from selftest.asked import COUNTED, SLOW
-from selftest.journals_made import everything, machines, named
-from selftest.lasting import lasting
+from selftest import drawn_runs
+from selftest.drawn_runs import everything, machines, named
+from selftest.durations import lasting
 from selftest.probe import Caught, Subject, first, smallest, subjects, unable
 from selftest.sensitivity import every, rows, unmeasured
+from selftest.sensitivity_rows import COUNTED, SLOW
 from selftest.slowness import BASES, caught_slow
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/sensitivity.md"
@@ -126,7 +126,7 @@ def test_a_fold_that_counts_only_failures_is_noticed(monkeypatch: pytest.MonkeyP
         verdict = fold(entries)
         return verdict if verdict.verdict == "FAIL" else replace(verdict, verdict="PASS")
 
-    monkeypatch.setattr(journals_made, "fold", blind)
+    monkeypatch.setattr(drawn_runs, "fold", blind)
     found = list(unable(named("1xh200")))
     assert "1xh200: gpu.present, gpu_count: a run without it passes" in found
     assert len(found) == sum(
@@ -155,7 +155,7 @@ def test_a_judge_that_only_remarks_has_rows_that_say_never(monkeypatch: pytest.M
         verdict = fold(entries)
         return replace(verdict, verdict="PASS", checks=())
 
-    monkeypatch.setattr(journals_made, "fold", remarking)
+    monkeypatch.setattr(drawn_runs, "fold", remarking)
     (row,) = rows(QUICK[:1], 2, 1)
     assert (row.smallest, row.missed) == ("never", "all")
     left_out = unmeasured([named("1xh200")])

@@ -14,12 +14,12 @@ from thoroughness import ALL, some
 
 from acceptance.history import drift
 from acceptance.history.drift import DriftJudgement
-from selftest import lived, year
+from selftest import drift_trials, year
 from selftest.decay import FAULTS, Fault
-from selftest.journals_made import nightly
-from selftest.lived import BOARD, ONE, detect_once, quiet
-from selftest.nights_made import YEAR, moves
-from selftest.nights_made import year as nights_of
+from selftest.drawn_nights import YEAR, moves
+from selftest.drawn_nights import year as nights_of
+from selftest.drawn_runs import nightly
+from selftest.drift_trials import BOARD, ONE, detect_once, quiet
 from selftest.year import markdown, rows
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/sensitivity.md"
@@ -30,7 +30,7 @@ def place(what: str) -> int:
 
 
 def test_sound_nights_have_no_failure_and_few_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lived, "YEAR", lived.YEAR if ALL else 60)
+    monkeypatch.setattr(drift_trials, "YEAR", drift_trials.YEAR if ALL else 60)
     found = quiet(ONE, 1, 7)
     assert found.failed == ()
     assert found.remarked < 30
@@ -70,10 +70,10 @@ def test_decay_fails_in_time_or_not_at_all(what: str, latest: int | None) -> Non
 def test_every_fault_touches_something_that_a_night_measures() -> None:
     moved = moves(nightly(ONE), random.Random(1))
     for fault in FAULTS:
-        assert any(lived._touched(fault, key, one) for key, one in moved.items()), fault.what
+        assert any(drift_trials._touched(fault, key, one) for key, one in moved.items()), fault.what
     with pytest.raises(AssertionError):
         assert any(
-            lived._touched(Fault("none", lambda _k, _d, value, _n, _r: value), key, one)
+            drift_trials._touched(Fault("none", lambda _k, _d, value, _n, _r: value), key, one)
             for key, one in moved.items()
         )
 
@@ -103,9 +103,9 @@ def test_nights_that_differ_as_cards_do_are_noisier() -> None:
 
 def test_a_judgement_that_says_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift, "judge", lambda *_: DriftJudgement())
-    monkeypatch.setattr(lived, "YEAR", 30)
-    monkeypatch.setattr(lived, "SOUND_BEFORE", lived.SOUND_BEFORE if ALL else 6)
-    monkeypatch.setattr(lived, "LOOKED_FOR", lived.LOOKED_FOR if ALL else 6)
+    monkeypatch.setattr(drift_trials, "YEAR", 30)
+    monkeypatch.setattr(drift_trials, "SOUND_BEFORE", drift_trials.SOUND_BEFORE if ALL else 6)
+    monkeypatch.setattr(drift_trials, "LOOKED_FOR", drift_trials.LOOKED_FOR if ALL else 6)
     assert detect_once(place("GPU 3 % slower"), False, 1) == (None, None)
     _, found = rows(1, 1, 1)
     assert {row.smallest.rpartition(" ")[2] for row in found} == {"never", "told"}
@@ -123,9 +123,9 @@ def test_the_rows_of_the_self_test_say_when() -> None:
 def test_the_tables_have_a_line_for_every_machine_and_fault(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lived, "YEAR", 6)
-    monkeypatch.setattr(lived, "LOOKED_FOR", 2)
-    monkeypatch.setattr(lived, "SOUND_BEFORE", 6)
+    monkeypatch.setattr(drift_trials, "YEAR", 6)
+    monkeypatch.setattr(drift_trials, "LOOKED_FOR", 2)
+    monkeypatch.setattr(drift_trials, "SOUND_BEFORE", 6)
     told = markdown(1, 1, 1, 1, 1)
     assert f"| {ONE} |" in told
     assert f"| {BOARD} |" in told

@@ -14,7 +14,7 @@ from lxml import html
 from rich.console import Console
 
 from acceptance.run import selftest_record
-from selftest import paper
+from selftest import results
 from selftest.__main__ import close
 from selftest.row import FalseAlarms, Row, Sensitivity
 
@@ -39,11 +39,11 @@ HOSTILE = "\x1b[31m]]><script>alert(1)</script>\u202e\x00 [bold]x"
 
 def outcome(
     *rows: Row, alarms: tuple[FalseAlarms, ...] = (CLEAN,), troubles: tuple[str, ...] = ()
-) -> paper.Outcome:
+) -> results.Outcome:
     small = (
         Sensitivity("a GPU slow beside its equal", "10 %", "9 %", "gemm_bf16_ratio, limit 0.9"),
     )
-    return paper.Outcome(
+    return results.Outcome(
         "2026-11-22T02:00:00Z", "abc123", "short", 300.0, rows, alarms, small, troubles
     )
 
@@ -73,7 +73,7 @@ def test_a_row_that_contradicts_itself_cannot_be_made() -> None:
 
 def test_the_junit_fails_by_what_was_missed_and_names_the_runs() -> None:
     bad = FalseAlarms("4090", 10, 2, "fail: gemm_f16")
-    data = paper.junit(
+    data = results.junit(
         outcome(CAUGHT, MISSED, alarms=(CLEAN, bad), troubles=("a part was not tried",))
     )
     assert jenkins_schema.faults(data) == []
@@ -97,7 +97,7 @@ def test_the_junit_fails_by_what_was_missed_and_names_the_runs() -> None:
 
 def test_the_page_holds_every_row_and_is_inert() -> None:
     spoilt = Row("slow", f"gpu {HOSTILE}", "load", True, "x", f"said {HOSTILE}")
-    text = paper.page(outcome(CAUGHT, MISSED, spoilt))
+    text = results.page(outcome(CAUGHT, MISSED, spoilt))
     page = html.document_fromstring(text)
     assert not page.xpath("//script")
     assert "\x1b" not in text
@@ -110,7 +110,7 @@ def test_the_page_holds_every_row_and_is_inert() -> None:
 
 def test_the_table_in_the_terminal_says_what_was_missed() -> None:
     stream = io.StringIO()
-    paper.show(outcome(CAUGHT, MISSED), Console(file=stream, width=160))
+    results.show(outcome(CAUGHT, MISSED), Console(file=stream, width=160))
     told = stream.getvalue()
     assert "dead-nvlink" in told
     assert "MISSED" in told
@@ -144,6 +144,6 @@ def test_its_record_is_what_later_runs_tell(
 
 def test_a_part_leaves_no_record(tmp_path: Path) -> None:
     (tmp_path / "selftest").mkdir()
-    part = paper.Outcome("2026-11-22T02:00:00Z", "abc123", "only links", 3.0, (CAUGHT,))
+    part = results.Outcome("2026-11-22T02:00:00Z", "abc123", "only links", 3.0, (CAUGHT,))
     assert close(part, tmp_path / "selftest", tmp_path, "digest") == 0
     assert not (tmp_path / selftest_record.NAME).exists()

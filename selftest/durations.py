@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.diagnosis.laps import Laps, Turn
-from selftest import journals_made
-from selftest.journals_made import Machine, named
+from selftest import drawn_runs
+from selftest.drawn_runs import Machine, named
 from selftest.probe import CERTAIN, cut, first
 from selftest.row import Sensitivity
 
@@ -98,7 +98,7 @@ def _certain(
     small, dice, missed = cut(machine, check, due), random.Random(seed), 0
     for _ in range(runs):
         value = reduce(dice, lasts)  # type: ignore[operator]
-        verdict = journals_made.judged(small, {(check, measurement, due.component): value})
+        verdict = drawn_runs.judged(small, {(check, measurement, due.component): value})
         missed += not verdict.of_kind(*kinds)
         if missed > (1 - CERTAIN) * runs:
             return False

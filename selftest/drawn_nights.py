@@ -20,7 +20,7 @@ from acceptance import resources
 from acceptance.core.plan import Due
 from acceptance.history import noise
 from acceptance.history.noise import NoiseBook
-from selftest.journals_made import Key, Machine, Values, derived, figures
+from selftest.drawn_runs import Key, Machine, Values, derived, figures
 
 YEAR = 365
 # Half of the variance is the night's and half the look's: assumed, the recorded runs show each card

@@ -22,8 +22,8 @@ from acceptance.history.drift import DriftFinding, DriftJudgement
 from acceptance.history.drift_rules import DriftBook, DriftRule
 from acceptance.history.reference_builder import NightValue, build_reference
 from selftest.decay import FAULTS, Fault
-from selftest.journals_made import Key, Machine, nightly
-from selftest.nights_made import YEAR, Moved, Night, moves, year
+from selftest.drawn_nights import YEAR, Moved, Night, moves, year
+from selftest.drawn_runs import Key, Machine, nightly
 
 ONE, BOARD = "1xh200", "8xh200"
 # A fault begins when the machine is known, and is looked for as long as a season lasts.

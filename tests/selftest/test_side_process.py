@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rig import wait_for
 
-from selftest.beside import Beside, BesideError
+from selftest.side_process import Beside, BesideError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,7 +51,7 @@ def test_it_ends_with_the_one_that_made_it(tmp_path: Path) -> None:
     """Also when that is killed: what was forked holds its files, the machine's lock among them."""
     program = (
         "import os, signal, sys, time\n"
-        "from selftest.beside import Beside\n"
+        "from selftest.side_process import Beside\n"
         "made = Beside('reckoning', lambda: time.sleep(100))\n"
         "print(made._process.pid, flush=True)\n"
         "time.sleep(0.3)\n"
