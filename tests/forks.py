@@ -94,7 +94,11 @@ class Forks:
         assert self._process.wait(60) == 0
 
     def _told(self) -> int:
-        told = self._link.recv(_MOST)
+        try:
+            told = self._link.recv(_MOST)
+        except BaseException:  # a late answer would be taken for that of the next question
+            self._process.kill()
+            raise
         assert told, "the process that forks has died"
         return int(told)
 

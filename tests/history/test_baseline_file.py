@@ -299,7 +299,9 @@ def loop(out: Path, turns: int) -> None:
 
 def looping(out: Path, turns: int) -> BaseProcess:
     """A process of its own that replaces the baseline again and again."""
-    process = multiprocessing.get_context("fork").Process(target=loop, args=(out, turns))
+    # A daemon: a test that fails leaves none behind.
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=loop, args=(out, turns), daemon=True)
     process.start()
     return process
 

@@ -76,7 +76,7 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
 
 
 def test_a_worker_that_hangs_is_given_up() -> None:
-    done = run(*TINY, "--inject", "hang", "--grace", "0.5")
+    done = run(*TINY, "--inject", "hang", "--grace", "1")
     assert done.returncode == 1
     assert f"{COMPONENTS[-1]} has not answered" in done.stderr
     assert '"end"' not in done.stdout

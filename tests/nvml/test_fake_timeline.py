@@ -61,9 +61,9 @@ def test_time_begins_with_the_first_init_where_no_other_is_given(
 ) -> None:
     path = write(
         tmp_path,
-        machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"temperature_c": 70}}]),
+        machine(gpu(0), timeline=[{"after_s": 0.3, "gpu": 0, "set": {"temperature_c": 70}}]),
     )
-    assert ask(library, path, TEMPERATURE, ["sleep", 0.2], TEMPERATURE).values() == [40, None, 70]
+    assert ask(library, path, TEMPERATURE, ["sleep", 0.35], TEMPERATURE).values() == [40, None, 70]
 
 
 def test_time_begins_when_the_file_that_holds_the_epoch_is_there(
@@ -153,9 +153,9 @@ def test_a_lost_gpu_answers_nothing_else_and_the_other_one_goes_on(library: Path
 
 def test_a_handle_of_before_the_loss_answers_so_too(library: Path, tmp_path: Path) -> None:
     path = write(
-        tmp_path, machine(gpu(0), timeline=[{"after_s": 0.15, "gpu": 0, "set": {"lost": True}}])
+        tmp_path, machine(gpu(0), timeline=[{"after_s": 0.3, "gpu": 0, "set": {"lost": True}}])
     )
-    assert ask(library, path, TEMPERATURE, ["sleep", 0.2], TEMPERATURE).answers[::2] == [
+    assert ask(library, path, TEMPERATURE, ["sleep", 0.35], TEMPERATURE).answers[::2] == [
         {"value": 40},
         {"error": GPU_IS_LOST},
     ]

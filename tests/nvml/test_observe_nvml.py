@@ -236,7 +236,7 @@ def test_a_child_that_crashes(
 def test_a_driver_that_hangs(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(nvml, "PROBE_S", 0.3)
+    monkeypatch.setattr(nvml, "PROBE_S", 1.0)
     gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0"}
     begun = time.monotonic()
     found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [gpu], **how}), monkeypatch)

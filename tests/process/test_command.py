@@ -75,6 +75,15 @@ def test_signals_are_handed_on(name: str) -> None:
     assert done.describe().startswith(f"was ended by signal {int(number)} after ")
 
 
+def test_an_end_that_nobody_saw_yet_is_no_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a starved machine the thread that waits for the end may run long after it."""
+    monkeypatch.setattr(command._Exit, "within", lambda self, seconds: False)
+    running = command.start(["true"], deadline=Deadline.after(600.0))
+    until(running.poll, "it has ended")
+    done = running.wait()
+    assert (done.returncode, done.timed_out) == (0, False)
+
+
 def test_a_deadline_ends_it(mark: str) -> None:
     done = run("sleep", "600", mark=mark, seconds=0.3)
     assert done.timed_out

@@ -176,7 +176,7 @@ def test_a_flood_is_heard_as_far_as_it_can_be(
     ear = Ear(lambda _line: time.sleep(0.001))
     lines = 200_000 if ALL else 20_000
     (done,) = bench.programs.run_together(
-        [["sh", "-c", f"seq 1 {lines}; sleep 0.2; echo last"]], on_line=ear
+        [["sh", "-c", f"seq 1 {lines}; sleep 0.5; echo last"]], on_line=ear
     )
     assert len(done.stdout.splitlines()) == lines + 1
     assert ear.lines[0] == (0, "1")
