@@ -42,14 +42,8 @@ def memory_disk() -> Path | None:
     return MEMORY if fit and os.access(MEMORY, os.W_OK | os.X_OK) else None
 
 
-if "PYTEST_DEBUG_TEMPROOT" not in os.environ and (disk := memory_disk()):
-    # Read when the first folder is made; workers are given theirs. Pytest removes it when all
-    # passed.
-    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(disk)
-
-if find_spec(
-    "hypothesis"
-):  # `make test-gpu` runs where torch and pytest are, and nothing else need be
+# `make test-gpu` runs where torch and pytest are, and nothing else need be.
+if find_spec("hypothesis"):
     from hypothesis import HealthCheck, settings
 
     # A busy machine draws slowly, and is no fault of the property's.
@@ -64,6 +58,18 @@ if find_spec(
         database=None,
     )
     settings.load_profile("all" if ALL else "few")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put temporary files on the RAM disk where there is one.
+
+    Not those of the end-to-end tests: their machines have a /dev/shm of their own. Pytest reads the
+    variable when it makes the first folder, gives it to its workers, and removes the folder when
+    all tests passed.
+    """
+    disk = memory_disk() if "not e2e" in config.option.markexpr else None
+    if disk is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(disk))
 
 
 @pytest.hookimpl(optionalhook=True)

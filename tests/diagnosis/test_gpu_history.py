@@ -440,6 +440,16 @@ def test_histories_by_gpu() -> None:
     assert histories([]) == {}
 
 
+@pytest.mark.parametrize(
+    ("low", "kept"), [({"power_w": 90.0}, True), ({}, True), ({"power_w": -1.0}, False)]
+)
+def test_a_span_is_kept_while_its_extremes_are_in_range(low: dict[str, float], kept: bool) -> None:
+    body = Sample({"power_w": 100.0}, 10.0, low, {"power_w": 110.0}, "gpu0")
+    found = histories([Entry(1, 100.0, "", body)])["gpu0"]
+    assert ("power_w" in found.points[0].values) is kept
+    assert ("power_w" in found.outside) is not kept
+
+
 def test_a_step_that_ends_with_the_last_moment_counts() -> None:
     points = (*raw(1.0, 1.0, begin=100.0, step=10.0), *raw(1.0, begin=150.0))
     assert history(*points).slow_step(100.0, 150.0) == 40.0
