@@ -57,14 +57,18 @@ def said(fault: Fault, run: Run) -> statement.Statement:
         "closing": [statement.masked(one) for one in whole["closing"][-1:]],
         # A warning of this machine's own processors or memory says nothing of the fault.
         "findings": sorted({one for one in texts if not one.startswith("warn ") or "| gpu" in one}),
-        # How many wrong results a live burn finds before it ends is chance; that it finds some is
-        # not.
         "values": {
-            key: None if key.startswith(LIVE) else min(one, 1.0) if "_miscompares " in key else one
-            for key, one in whole["values"].items()
-            if ours and " gpu" in key
+            key: _kept(key, one) for key, one in whole["values"].items() if ours and " gpu" in key
         },
     }
+
+
+def _kept(key: str, value: float) -> float | None:
+    """What of a value the next run must have again; None where that is only that it is there."""
+    if key.startswith(LIVE) or "_compares_" in key:
+        return None
+    # How many wrong results a live burn finds before it ends is chance; that it finds some is not.
+    return min(value, 1.0) if "_miscompares " in key else value
 
 
 def merged(recordings: Sequence[statement.Statement]) -> statement.Statement:
