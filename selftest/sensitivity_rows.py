@@ -97,7 +97,8 @@ SLOW = (
 COUNTED = (
     Asked(
         "wrong elements, words, blocks or results, by any of the loads and tools",
-        rf".*miscompares.*|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?|copy_faults|.*_failures|burn_digests_differ",
+        rf".*miscompares.*|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?"
+        r"|copy_faults|.*_failures|burn_digests_differ",
         BOARD,
         less=False,
         unit="",
@@ -163,7 +164,8 @@ COUNTED = (
             "GPUs missing (on the bus, without driver, in NVML, in CUDA, in the container), not "
             "ready, in a lesser slot, without a peer"
         ),
-        r"gpu_(count|answers|driver_bound|in_nvml|seen_by_cuda|granted|ready|settings_unchanged)|gpu_link_(width|gen)_max"
+        r"gpu_(count|answers|driver_bound|in_nvml|seen_by_cuda|granted|ready|settings_unchanged)"
+        r"|gpu_link_(width|gen)_max"
         r"|p2p_supported",
         BOARD,
         unit="",

@@ -34,17 +34,20 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE era (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, facts TEXT NOT NULL)",
         "CREATE TABLE parts (id INTEGER PRIMARY KEY, identities TEXT NOT NULL UNIQUE)",
         """CREATE TABLE night (
-            seq INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, folder TEXT, utc TEXT NOT NULL, day REAL NOT NULL,
-            seconds REAL, profile TEXT NOT NULL, scope TEXT NOT NULL, verdict TEXT NOT NULL, virtual INTEGER NOT NULL,
-            postponed INTEGER NOT NULL, apart TEXT, era INTEGER NOT NULL REFERENCES era, parts INTEGER NOT NULL REFERENCES parts,
-            pruned INTEGER NOT NULL DEFAULT 0)""",  # noqa: E501
+            seq INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, folder TEXT,
+            utc TEXT NOT NULL, day REAL NOT NULL, seconds REAL, profile TEXT NOT NULL,
+            scope TEXT NOT NULL, verdict TEXT NOT NULL, virtual INTEGER NOT NULL,
+            postponed INTEGER NOT NULL, apart TEXT, era INTEGER NOT NULL REFERENCES era,
+            parts INTEGER NOT NULL REFERENCES parts, pruned INTEGER NOT NULL DEFAULT 0)""",
         "CREATE INDEX night_by_era ON night (era, seq)",
         """CREATE TABLE line (
-            id INTEGER PRIMARY KEY, check_id TEXT NOT NULL, measurement TEXT NOT NULL, component TEXT NOT NULL, unit TEXT NOT NULL,
-            serial TEXT NOT NULL, UNIQUE (measurement, component, check_id, unit, serial))""",  # noqa: E501
+            id INTEGER PRIMARY KEY, check_id TEXT NOT NULL, measurement TEXT NOT NULL,
+            component TEXT NOT NULL, unit TEXT NOT NULL, serial TEXT NOT NULL,
+            UNIQUE (measurement, component, check_id, unit, serial))""",
         """CREATE TABLE figure (
-            line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
-            flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",  # noqa: E501
+            line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night,
+            value REAL, again REAL, flags INTEGER NOT NULL,
+            PRIMARY KEY (line, night)) WITHOUT ROWID""",
     ),
     # The changes since the baseline that the night reported, as JSON, for the next night.
     ("ALTER TABLE night ADD COLUMN told TEXT",),

@@ -15,7 +15,8 @@ RANK: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "fatal": 3}
 
 _TEXT_LIMIT = 400
 _PCI = re.compile(
-    r"^(?:(?P<domain>[0-9A-Fa-f]{1,8}):)?(?P<bus>[0-9A-Fa-f]{2,4}):(?P<device>[0-9A-Fa-f]{2})(?:\.(?P<function>[0-7]))?$"
+    r"^(?:(?P<domain>[0-9A-Fa-f]{1,8}):)?(?P<bus>[0-9A-Fa-f]{2,4}):"
+    r"(?P<device>[0-9A-Fa-f]{2})(?:\.(?P<function>[0-7]))?$"
 )
 
 
