@@ -60,6 +60,30 @@ def browser() -> str:
     return found
 
 
+def shown(argv: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """One run of the browser on the folder's probe. A browser that crashed (died by a signal)
+    showed nothing, which proves nothing of the page: it is started again, twice at most, each
+    time with a profile of its own. A page that crashes it each time fails.
+    """
+    for start in range(3):
+        done = subprocess.run(
+            [
+                *argv,
+                f"--user-data-dir={folder / f'profile-{start}'}",
+                (folder / "probe.html").as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if done.returncode >= 0:
+            break
+        print(f"the browser crashed by signal {-done.returncode} at start {start + 1}")
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    return done
+
+
 def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
     """What a browser makes of the folder's page on a screen of that width, and all that it says
     on its console.
@@ -69,6 +93,7 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
         browser(),
         "--headless",
         "--disable-gpu",
+        "--disable-dev-shm-usage",
         "--hide-scrollbars",
         "--allow-file-access-from-files",
         "--dump-dom",
@@ -77,16 +102,9 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
         "--enable-logging=stderr",
         "--v=0",
         "--virtual-time-budget=20000",
-        f"--user-data-dir={folder / 'profile'}",
     ]
     argv += ["--no-sandbox"] if os.geteuid() == 0 else []
-    done = subprocess.run(
-        [*argv, (folder / "probe.html").as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = shown(argv, folder)
     told = re.search(r"<pre>(.+?)</pre>", done.stdout, re.DOTALL)
     assert told, done.stderr[-2000:]
     console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
