@@ -7,12 +7,13 @@ does not contain is not a pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from acceptance.core import duration, foreign_process, repeat, whole_run
 from acceptance.core.finding import Finding
 from acceptance.core.incident import event_findings, without_duplicates
 from acceptance.core.judgement import covers, judge_due
+from acceptance.core.machine_facts import BaselineComparison, MachineFacts
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -29,13 +30,16 @@ from acceptance.core.record import (
 from acceptance.core.spans import CheckSpans, load_progress, run_notes
 from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, VerdictWord, worst
 from acceptance.core.waiver import Waiver
-from acceptance.history import changes
+
+CompareWithBaseline = Callable[[MachineFacts, Sequence[Entry]], BaselineComparison]
 
 
-def fold(entries: Sequence[Entry]) -> Verdict:
+def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -> Verdict:
     """Judge a run from its journal, in the order of the merged segments.
 
-    Raises UnreadableRun when the journal has no beginning, or more than one.
+    `compare` compares the machine with the facts of its baseline (`machine.changes.judge` gives
+    it). Raises UnreadableRun when the journal has no beginning, or more than one, and ValueError
+    where the plan holds such facts and nothing compares them.
     """
     starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     if len(starts) != 1:
@@ -90,11 +94,11 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         *whole_run.findings(plan, bodies, stopped is not None),
         *event_findings(homeless, "run"),
     ]
-    changed = (
-        changes.compare_with_baseline(plan.birth, entries)
-        if plan.birth
-        else changes.BaselineComparison((), ())
-    )
+    changed = BaselineComparison()
+    if plan.birth is not None:
+        if compare is None:
+            raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
+        changed = compare(plan.birth, entries)
     findings += changed.findings
     kinds = {finding.kind for finding in findings} | {
         finding.kind for check in checks for finding in check.findings

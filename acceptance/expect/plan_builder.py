@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from acceptance.core.collection import SESSIONS, CollectedCheck, PlanError, matches_patterns
+from acceptance.core.criterion import Criterion, Plausible, Within
 from acceptance.core.limit import UNITS
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.waiver import Waiver
@@ -103,18 +104,22 @@ def dues(
                 raise PlanError(
                     f"{measures.name} on {component} has no limit, and nothing says why none can be"
                 )
-            limit, origin, why = held.limit, held.origin, held.unlimited
+            origin, why = held.origin, held.unlimited
             ceiling = book.ceiling(measures.name, component)
+            criteria: list[Criterion] = []
+            if ceiling is not None:
+                criteria.append(Plausible(ceiling))
+            if held.limit is not None:
+                criteria.append(Within(held.limit))
             found.append(
                 Due(
                     measures.name,
                     component,
                     measures.unit,
-                    limit,
+                    tuple(criteria),
                     origin,
                     why,
                     measures.waivable,
-                    ceiling=ceiling,
                 )
             )
     return tuple(found)

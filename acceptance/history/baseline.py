@@ -10,17 +10,21 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from acceptance.core.fold import fold
 from acceptance.core.judgement import Judgement
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.history import facts
-from acceptance.history.baseline_facts import NOT_COMPARED, MachineFacts
 from acceptance.history.noise import NoiseBook
-from acceptance.machine import recorded_inventory
+from acceptance.machine import changes, facts, recorded_inventory
 
 FORMAT = 1
+# How a plan's gap begins if earlier runs cannot be read, so that this run cannot be compared with
+# them. Such a gap is no shortfall of the run itself.
+CHANGES_UNKNOWN = "what changed since the machine was accepted cannot be told"
+NIGHTLY_CHANGES_UNKNOWN = "what changed from night to night cannot be told"
+NOT_COMPARED = (CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN)
 RUN_AGAIN = "run `rigproof accept` again"
 
 
@@ -130,8 +134,8 @@ def make(
 
     Raises RunRejected for a run that is not a full PASS, and UnreadableRun.
     """
-    held = fold(entries)
-    verdict = fold(_without_past(entries)) if anew else held
+    held = changes.judge(entries)
+    verdict = changes.judge(_without_past(entries)) if anew else held
     for refusal in _refusals(verdict):
         raise RunRejected(refusal)
     birth = facts.facts_of(entries)
@@ -195,8 +199,7 @@ def _without_past(entries: Sequence[Entry]) -> list[Entry]:
 def _unheld(plan: Plan) -> Plan:
     replace = msgspec.structs.replace
     checks = (
-        replace(check, due=tuple(replace(due, past=None) for due in check.due))
-        for check in plan.checks
+        replace(check, due=tuple(due.without(Past) for due in check.due)) for check in plan.checks
     )
     gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_COMPARED))
     return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)

@@ -11,14 +11,13 @@ from itertools import chain
 from typing import Literal
 
 from acceptance.core import direction, duration
-from acceptance.core.fold import fold
 from acceptance.core.judgement import Judgement
 from acceptance.core.record import Entry, Outcome, RunStarted
 from acceptance.core.verdict import Verdict, VerdictWord, worst
-from acceptance.history.facts import circumstances
-from acceptance.history.matching import Matching, MovedPart, ReplacedPart, match, unique_identities
 from acceptance.history.noise import NoiseBook, Spread
-from acceptance.machine import recorded_inventory
+from acceptance.machine import changes, recorded_inventory
+from acceptance.machine.facts import circumstances
+from acceptance.machine.matching import Matching, MovedPart, ReplacedPart, match, unique_identities
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
@@ -316,7 +315,7 @@ def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
 
     Raises UnreadableRun if the run cannot be judged.
     """
-    verdict = fold(entries)
+    verdict = changes.judge(entries)
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
     inventory = recorded_inventory.observed_record(entries).inventory
     return ComparedRun(

@@ -15,14 +15,14 @@ import msgspec
 
 from acceptance.core import foreign_process
 from acceptance.core.judgement import Judgement
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.core.verdict import UnreadableRun, VerdictWord
-from acceptance.history import changes, comparison, era
-from acceptance.history.baseline_facts import KnownChange
+from acceptance.history import comparison, era
 from acceptance.history.era import Era
-from acceptance.history.matching import unique_identities
-from acceptance.machine import recorded_inventory
+from acceptance.machine import changes, recorded_inventory
+from acceptance.machine.matching import unique_identities
 
 # Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
 # somebody else used its GPUs, or its loads ran in an image that the user named and that may hold

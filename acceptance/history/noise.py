@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
+from acceptance.core import usual
 from acceptance.core.limit import UNITS, Worse
 from acceptance.core.strict import Strict, Text
 
@@ -122,8 +122,8 @@ class NoiseBook:
         rule = self.sheet.repeated
         if len(values) < rule.runs:
             return general
-        middle = statistics.median(values)
-        shown = rule.deviations * statistics.median(abs(value - middle) for value in values)
+        middle = usual.median(values)
+        shown = rule.deviations * usual.spread(values, middle)
         least = rule.at_least * general.between(max(values, key=abs), 0.0)
         return Spread(max(shown, least), True, rule.basis)
 

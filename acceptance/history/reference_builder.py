@@ -8,17 +8,18 @@ from itertools import accumulate
 
 import msgspec
 
+from acceptance.core import usual
 from acceptance.core.limit import Worse
-from acceptance.history.drift_rules import Constants, DriftRule, Rate
-from acceptance.history.reference import (
+from acceptance.core.past import (
     CounterReference,
     FirstNights,
     Level,
     NoiseGrowth,
-    Reference,
-    ReferenceBounds,
+    Past,
     Slope,
 )
+from acceptance.core.usual import Bounds
+from acceptance.history.drift_rules import Constants, DriftRule, Rate
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):
@@ -39,8 +40,6 @@ class NightValue(msgspec.Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-# standard deviation of a normal distribution over its median absolute deviation
-NORMAL = 1.4826
 MEDIAN_SPREAD = 1.2533  # standard error of a median over that of a mean: the root of pi / 2
 _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand bounds
 
@@ -53,7 +52,7 @@ def build_reference(
     today: float,
     baseline_day: float | None = None,
     rebased: bool = False,
-) -> Reference | None:
+) -> Past | None:
     """The reference for tonight; None if there is nothing to compare with yet.
 
     `nights` are the nights of one part in one era, in order, without tonight: all since the machine
@@ -101,7 +100,7 @@ def build_reference(
     if slope is None and grown is None and _limit_is_tighter(level, first, rule):
         return None
     last = every[-rules.off.of + 1 :]
-    return Reference(
+    return Past(
         decides=decides,
         off_fails=rules.off.fails,
         off_of=rules.off.of,
@@ -122,8 +121,8 @@ def _outside(night: NightValue) -> bool:
 def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     step, rules = rule.constants.step, rule.constants.deviation
     values = [one.value for one in within[-rule.constants.nights.recent :]]
-    middle, count = _median(values), len(values)
-    general, own = rule.deviation(middle), _spread(values, middle)
+    middle, count = usual.median(values), len(values)
+    general, own = rule.deviation(middle), usual.deviation(values, middle)
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
@@ -140,7 +139,7 @@ def _first(
     inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
 ) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
-    middle = _median([one.value for one in nights])
+    middle = usual.median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = (
         rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
@@ -156,10 +155,13 @@ def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope
         return None
     third = len(within) // 3
     early, late = within[:third], within[-third:]
-    days = _median([one.day for one in late]) - _median([one.day for one in early])
+    days = usual.median([one.day for one in late]) - usual.median([one.day for one in early])
     if days < rules.days:
         return None
-    first, last = _median([one.value for one in early]), _median([one.value for one in late])
+    first, last = (
+        usual.median([one.value for one in early]),
+        usual.median([one.value for one in late]),
+    )
     error = MEDIAN_SPREAD * level.deviation * math.sqrt(2 / third)
     change = rule.slow if rule.slow is not None else rules.change * rule.deviation(first)
     allowed = max(change, rules.factor * error)
@@ -173,9 +175,11 @@ def _noise_growth(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth 
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    middle = _median(early)
-    before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
-    now = _spread(late, _median(late))
+    middle = usual.median(early)
+    before = max(
+        usual.deviation(early, middle), rule.constants.deviation.floor * rule.deviation(middle)
+    )
+    now = usual.deviation(late, usual.median(late))
     return (
         NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent)
         if now > rules.ratio * before
@@ -189,7 +193,7 @@ def _counter_reference(
     rate: Rate,
     rules: Constants,
     today: float,
-) -> Reference | None:
+) -> Past | None:
     """The reference of a counter.
 
     It starts at the last night that is `over_days` or more ago, or else at the first night with a
@@ -212,7 +216,7 @@ def _counter_reference(
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
     counter = CounterReference(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
-    return Reference(
+    return Past(
         True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter
     )
 
@@ -229,10 +233,10 @@ def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: Drif
     return low and (not highs or (limit.high is not None and limit.high <= min(highs)))
 
 
-def _bounds(middle: float, allowed: float, worse: Worse | None) -> ReferenceBounds:
+def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
     low = None if worse == "higher" else -_up(allowed - middle)
     high = None if worse == "lower" else _up(middle + allowed)
-    return ReferenceBounds(low, high)
+    return Bounds(low, high)
 
 
 def _up(value: float) -> float:
@@ -247,19 +251,3 @@ def _up(value: float) -> float:
 def _round_figure(value: float) -> float:
     """A number for display, rounded to five digits; it decides nothing."""
     return float(f"{value:.5g}")
-
-
-def _spread(values: Sequence[float], middle: float) -> float:
-    """1.4826 x the median absolute deviation from the middle."""
-    return NORMAL * _median([abs(value - middle) for value in values])
-
-
-def _median(values: Sequence[float]) -> float:
-    """The median.
-
-    `statistics.median` takes three times as long, and a board of eight GPUs has two thousand
-    measurements.
-    """
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

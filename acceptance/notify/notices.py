@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.fold import fold
 from acceptance.core.verdict import UnreadableRun, VerdictWord
 from acceptance.journal import reader, run_folder, segment
+from acceptance.machine import changes
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
@@ -53,7 +53,7 @@ def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
     """
     try:
         found = reader.read(run_dir)
-        verdict = fold(found.entries)
+        verdict = changes.judge(found.entries)
     except (segment.JournalError, UnreadableRun, OSError) as error:
         said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
         return (said, *notify_no_run(said, settings))
@@ -75,7 +75,7 @@ def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, .
     """
     try:
         found = reader.read(run_dir)
-        verdict = fold(found.entries)
+        verdict = changes.judge(found.entries)
     except (segment.JournalError, UnreadableRun, OSError) as error:
         return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
     if settings.textfile is None:
@@ -110,7 +110,7 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
 def textfile(run_dir: Path, path: Path) -> None:
     """Write the metrics of a recorded run. Raises JournalError or UnreadableRun."""
     found = reader.read(run_dir)
-    _try_write(path, notify_textfile.run_metrics(fold(found.entries), found))
+    _try_write(path, notify_textfile.run_metrics(changes.judge(found.entries), found))
 
 
 def nights_of(path: Path) -> Path:

@@ -9,16 +9,16 @@ import contextlib
 import os
 from pathlib import Path
 
-from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import Verdict
 from acceptance.journal import reader
 from acceptance.journal.run_folder import JUNIT, PAGE, VERDICT, write_whole
+from acceptance.machine import changes
 
 
 def judge(run_dir: Path) -> Verdict:
     """Fold a run. Raises JournalError or UnreadableRun."""
-    return fold(reader.read(run_dir).entries)
+    return changes.judge(reader.read(run_dir).entries)
 
 
 def load() -> None:
@@ -52,7 +52,7 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     from acceptance.reports.page import render
 
     found = reader.read(run_dir)
-    verdict = fold(found.entries)
+    verdict = changes.judge(found.entries)
     write_whole(run_dir / JUNIT, junit.render(verdict, found))
     looks = samples.read_samples(run_dir / reader.GPU_TELEMETRY)
     write_whole(

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.core.judgement import covers
+from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Note, Postponed
 from acceptance.history import (
     baseline_file,
-    change_rules,
     drift_rules,
     era,
     night,
@@ -30,12 +30,10 @@ from acceptance.history import (
     queries,
     rebuild,
 )
-from acceptance.history.baseline import Certificate
-from acceptance.history.baseline_facts import (
+from acceptance.history.baseline import (
     CHANGES_UNKNOWN,
     NIGHTLY_CHANGES_UNKNOWN,
-    KnownChange,
-    MachineFacts,
+    Certificate,
 )
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.era import Era
@@ -44,7 +42,7 @@ from acceptance.history.night import PartMeasurement
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
-from acceptance.machine import recorded_inventory
+from acceptance.machine import change_rules, recorded_inventory
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
@@ -284,7 +282,10 @@ def _with_past(
             baseline_day=born.day,
             rebased=born.era is not None and born.era.ground != now.ground,
         )
-        return replace(due, past=found, worse=rule.worse if due.limit is None else None)
+        return replace(
+            due.against(found) if found else due,
+            worse=rule.worse if due.limit is None else None,
+        )
 
     return replace(
         plan,

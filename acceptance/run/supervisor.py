@@ -15,7 +15,6 @@ from pathlib import Path
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
-from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
@@ -29,6 +28,7 @@ from acceptance.core.record import (
 )
 from acceptance.core.verdict import Verdict
 from acceptance.journal import clock, reader, segment
+from acceptance.machine import changes
 from acceptance.process import orphans
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -178,7 +178,7 @@ class Supervisor:
         ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
         if not all(body.complete for body in ended):
             return None  # a session that has just died is not loaded again
-        found = fold(entries)
+        found = changes.judge(entries)
         again = tuple(
             one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings)
         )

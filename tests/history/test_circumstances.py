@@ -6,7 +6,7 @@ from typing import Any
 
 from cases import each
 
-from acceptance.history.facts import circumstances
+from acceptance.machine.facts import circumstances
 
 INVENTORY: dict[str, Any] = {
     "cpu": {"model": "EPYC", "sockets": 2, "cores": None},

@@ -29,7 +29,7 @@ from acceptance.history.comparison import (
     DifferenceKind,
     compare,
 )
-from acceptance.history.matching import MovedPart, ReplacedPart
+from acceptance.machine.matching import MovedPart, ReplacedPart
 
 BOOK = noise.read(resources.locate("noise.toml"))
 Values = Mapping[tuple[str, str], float]

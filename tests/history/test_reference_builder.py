@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acceptance.core.limit import Limit
+from acceptance.core.past import CounterReference, Past
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
-from acceptance.history import drift
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
-from acceptance.history.reference import CounterReference, Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
 GENERAL = (
@@ -28,7 +27,7 @@ FACTOR = 4.5
 ODD = 1.2533**2
 
 
-def low(found: Reference) -> float:
+def low(found: Past) -> float:
     assert found.level is not None
     assert found.level.bounds.high is None
     assert found.level.bounds.low is not None
@@ -554,16 +553,16 @@ def test_what_broke_its_limit_never_moves_a_level(places: list[int], value: floa
 def test_a_step_after_a_night_that_broke_its_limit_fails() -> None:
     limit = at_least(500.0, "TFLOP/s", "b")
     made = past([*looks([600.0] * 10), failed(450.0, 10)], of=rule(limit=limit))
-    (found,) = drift.judge("gemm_bf16", "gpu0", "TFLOP/s", made, 505.0).findings
+    (found,) = made.judge("gemm_bf16 on gpu0", "TFLOP/s", 505.0).findings
     assert (found.kind, found.what) == ("fail", "step")
     assert "the second night running" in found.text
-    assert drift.judge("gemm_bf16", "gpu0", "TFLOP/s", made, 600.0).findings == ()
+    assert made.judge("gemm_bf16 on gpu0", "TFLOP/s", 600.0).findings == ()
 
 
 # --- counters ---
 
 
-def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Reference:
+def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Past:
     made = build_reference(looks(values), None, rule=rule(of, "count"), today=today)
     assert made is not None
     return made

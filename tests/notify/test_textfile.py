@@ -13,12 +13,12 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from thoroughness import examples
 
-from acceptance.core.fold import fold
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.past import Bounds, FirstNights, Level, NoiseGrowth, Past
 from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import FirstNights, Level, NoiseGrowth, Reference, ReferenceBounds
 from acceptance.journal.reader import Journal
+from acceptance.machine import changes
 from acceptance.notify import textfile
 
 
@@ -134,13 +134,13 @@ def test_times() -> None:
 def test_what_is_not_known_of_a_time_is_absent() -> None:
     bodies = journals.bodies(journals.plan())
     cut = samples.journal([body for body in bodies if not isinstance(body, RunEnded)])
-    told = read((fold(cut.entries), cut))
+    told = read((changes.judge(cut.entries), cut))
     assert "rigproof_run_started_timestamp_seconds" in told
     assert not {"rigproof_run_ended_timestamp_seconds", "rigproof_run_duration_seconds"} & set(told)
     whole = samples.journal(bodies)
     entries = tuple(msgspec.structs.replace(entry, utc="yesterday") for entry in whole.entries)
     odd = Journal(whole.run_dir, entries, (), whole.boot_ids, 1)
-    assert "rigproof_run_started_timestamp_seconds" not in read((fold(odd.entries), odd))
+    assert "rigproof_run_started_timestamp_seconds" not in read((changes.judge(odd.entries), odd))
 
 
 def test_a_run_over_a_restart_has_no_length() -> None:
@@ -153,31 +153,31 @@ def test_a_run_over_a_restart_has_no_length() -> None:
         ("boot", "again"),
         1,
     )
-    assert "rigproof_run_duration_seconds" not in read((fold(odd.entries), odd))
+    assert "rigproof_run_duration_seconds" not in read((changes.judge(odd.entries), odd))
 
 
 # --- what was before ---
 
-PAST = Reference(
+PAST = Past(
     decides=True,
     off_fails=3,
     off_of=10,
-    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
-    first=FirstNights(152.0, 10, 20000.0, ReferenceBounds(low=140.0), baseline=True),
+    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
+    first=FirstNights(152.0, 10, 20000.0, Bounds(low=140.0), baseline=True),
 )
 
 
-def remembered(value: float, past: Reference = PAST) -> dict[str, Metric]:
+def remembered(value: float, past: Past = PAST) -> dict[str, Metric]:
     """A run in which one of two measurements has a past."""
     made = journals.plan(
         journals.check(
             "link.copy",
-            msgspec.structs.replace(journals.due(), past=past),
+            journals.due().against(past),
             journals.due("copy", "gpu1"),
         )
     )
     found = samples.journal(journals.bodies(made, {("copy", "gpu0"): value}))
-    return read((fold(found.entries), found))
+    return read((changes.judge(found.entries), found))
 
 
 @pytest.mark.parametrize(("value", "outside"), [(150.0, 0.0), (130.0, 1.0)])
@@ -212,7 +212,7 @@ def test_what_a_measurement_was_before(value: float, outside: float) -> None:
     ids=["as ever", "worse", "another", "two ways"],
 )
 def test_in_which_way_a_measurement_strayed(
-    past: Reference, value: float, what: set[tuple[str, str, str]]
+    past: Past, value: float, what: set[tuple[str, str, str]]
 ) -> None:
     told = remembered(value, past)
     if not what:
@@ -237,7 +237,7 @@ def test_what_changed_of_the_machine_is_counted_by_component() -> None:
     )
     start, *rest = journals.bodies(made)
     found = samples.journal([start, Observed(after), *rest])
-    told = read((fold(found.entries), found))
+    told = read((changes.judge(found.entries), found))
     assert values(told["rigproof_machine_changes"], "what", "component", "outcome") == {
         ("missing", "gpu1", "fail"): 1.0,
         ("software", None, "warn"): 2.0,
@@ -260,7 +260,9 @@ def test_when_the_machine_was_accepted() -> None:
     birth = MachineFacts("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
     made = msgspec.structs.replace(journals.plan(), birth=birth)
     found = samples.journal(journals.bodies(made))
-    (sample,) = read((fold(found.entries), found))["rigproof_baseline_timestamp_seconds"].samples
+    (sample,) = read((changes.judge(found.entries), found))[
+        "rigproof_baseline_timestamp_seconds"
+    ].samples
     assert sample.value == 1764547200.0
 
 
@@ -272,7 +274,9 @@ def night(*bodies: Body) -> dict[str, float]:
     found = samples.journal([RunStarted("run-1", made, {}, "machine-1"), *bodies])
     return {
         name: metric.samples[0].value
-        for name, metric in parsed(textfile.night_metrics(fold(found.entries), found)).items()
+        for name, metric in parsed(
+            textfile.night_metrics(changes.judge(found.entries), found)
+        ).items()
     }
 
 
@@ -332,7 +336,7 @@ def test_names_from_outside_are_labels_and_nothing_else(name: str) -> None:
 @given(text=hostile.texts)
 def test_whatever_a_journal_holds_the_collector_reads(text: str) -> None:
     found = samples.journal(hostile.attack(text))
-    told = read((fold(found.entries), found))
+    told = read((changes.judge(found.entries), found))
     for metric in told.values():
         seen = [tuple(sorted(sample.labels.items())) for sample in metric.samples]
         assert len(set(seen)) == len(seen), (

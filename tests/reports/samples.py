@@ -11,7 +11,7 @@ from typing import Any
 
 import journals
 
-from acceptance.core.fold import fold
+from acceptance.core.criterion import Plausible, Within
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
@@ -33,6 +33,7 @@ from acceptance.core.record import (
 from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
 from acceptance.journal.reader import Journal
+from acceptance.machine import changes
 
 PROVENANCE = {"rigproof": "0.1.0", "host": "box", "kernel": "6.12", "commit": "abc"}
 LOOKED = "PCI bus: no NVIDIA device -> reseat the card\nkernel driver: not loaded -> the card first"
@@ -120,7 +121,7 @@ def seen(
 def passing(*checks: PlannedCheck) -> tuple[Verdict, Journal]:
     """A run in which everything passed."""
     found = journal(journals.bodies(journals.plan(*checks)))
-    return fold(found.entries), found
+    return changes.judge(found.entries), found
 
 
 def mixed_plan() -> Plan:
@@ -200,19 +201,23 @@ def mixed_bodies() -> list[Body]:
 def mixed() -> tuple[Verdict, Journal]:
     """That run, judged."""
     found = journal(mixed_bodies(), ["journal-load.jsonl ends in half a line"])
-    return fold(found.entries), found
+    return changes.judge(found.entries), found
 
 
 def hostile(text: str) -> tuple[Verdict, Journal]:
     """A run in which everything that comes from outside is this text."""
     limit = Limit("count", f"basis {text}", high=0.0)
-    due = Due("errors", f"disk:{text}", "count", limit, f"origin {text}")
+    due = Due("errors", f"disk:{text}", "count", (Within(limit),), f"origin {text}")
     most = Limit("GB/s", f"the most {text}", high=1e9)
     unlimited = Due(
-        "rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}", ceiling=most
+        "rate", f"disk:{text}", "GB/s", (Plausible(most),), "none", unlimited=f"because {text}"
     )
     skipped = Due(
-        "skipped", f"disk:{text}", "GB/s", Limit("GB/s", f"basis {text}", low=1.0), "none"
+        "skipped",
+        f"disk:{text}",
+        "GB/s",
+        (Within(Limit("GB/s", f"basis {text}", low=1.0)),),
+        "none",
     )
     checks = tuple(
         PlannedCheck(f"subject.{name}", f"title {text}", "load", 1.0, (due, unlimited, skipped))
@@ -276,7 +281,7 @@ def hostile(text: str) -> tuple[Verdict, Journal]:
         ]
     bodies += [SessionEnded("load", False, f"detail {text}", 1.0), RunEnded(False, f"end {text}")]
     found = journal(bodies, [f"torn {text}"])
-    return fold(found.entries), found
+    return changes.judge(found.entries), found
 
 
 def entry(body: Body) -> Entry:

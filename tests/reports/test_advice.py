@@ -14,8 +14,8 @@ from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
-from acceptance.history import change_rules
-from acceptance.history.drift import DriftKind
+from acceptance.core.past import DriftKind
+from acceptance.machine import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import advice
 from acceptance.reports.advice import PLACEHOLDERS, Advice, AdviceFileError, Catalogue, placeholders

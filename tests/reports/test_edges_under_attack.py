@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from thoroughness import examples, some
 
-from acceptance.core.fold import fold
 from acceptance.journal import reader, run_folder, segment
+from acceptance.machine import changes
 from acceptance.reports import junit, plain_json, verdict_json
 from acceptance.reports.page import render
 from acceptance.run import outputs
@@ -85,7 +85,7 @@ def test_a_time_that_is_none_is_left_out_of_junit() -> None:
         changed = dataclasses.replace(
             found, entries=tuple(msgspec.structs.replace(one, utc=utc) for one in found.entries)
         )
-        data = junit.render(fold(changed.entries), changed)
+        data = junit.render(changes.judge(changed.entries), changed)
         assert jenkins_schema.faults(data) == []
         assert b"timestamp" not in data
 
@@ -125,7 +125,7 @@ def test_no_log_outside_the_run_is_attached(log: str) -> None:
         return log if place == "tool-ran.log" else old
 
     found = samples.journal(hostile.changed(hostile.run(), change))
-    assert b"ATTACHMENT" not in junit.render(fold(found.entries), found)
+    assert b"ATTACHMENT" not in junit.render(changes.judge(found.entries), found)
 
 
 def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
@@ -144,7 +144,7 @@ def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
     found = samples.journal(
         journals.bodies(made)[:-1]
     )  # without its end, so that the run has a testcase of its own
-    data = junit.render(fold(found.entries), found)
+    data = junit.render(changes.judge(found.entries), found)
     assert jenkins_schema.faults(data) == []
     assert data.count(b"<testcase") == 6
 
@@ -160,7 +160,7 @@ def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
             for entry, body in zip(found.entries, hostile.attacked(bodies, text), strict=True)
         ]
         changed = dataclasses.replace(found, entries=tuple(attacked))
-        verdict = fold(changed.entries)
+        verdict = changes.judge(changed.entries)
         assert verdict.run_id.startswith(text)
         data = junit.render(verdict, changed)
         assert jenkins_schema.faults(data) == []

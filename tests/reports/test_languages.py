@@ -18,7 +18,7 @@ from test_every_limit import collected
 import acceptance
 from acceptance import resources
 from acceptance.core.language import ENGLISH
-from acceptance.history import change_rules
+from acceptance.machine import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import languages
 from acceptance.reports.advice import placeholders

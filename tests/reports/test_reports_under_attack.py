@@ -28,13 +28,13 @@ from lxml import html as lxml_html
 from rich.console import Console
 from thoroughness import examples, some
 
-from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH
 from acceptance.core.record import Body, Measured, Note, Observed, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.expect import gpu_limits
 from acceptance.journal import samples as journal_samples
 from acceptance.journal.reader import Journal
+from acceptance.machine import changes
 from acceptance.reports import junit, verdict_json
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
@@ -61,7 +61,7 @@ class Watched(StringIO):
 
 def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
     found = samples.journal(bodies)
-    return fold(found.entries), found
+    return changes.judge(found.entries), found
 
 
 def page(bodies: Sequence[Body]) -> str:

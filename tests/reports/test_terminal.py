@@ -92,7 +92,7 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     made = journals.plan(journals.check("link.copy", *dues, other))
     low = {(one.measurement, one.component): 1.0 for one in (*dues, other)}
     found = samples.journal(journals.bodies(made, low))
-    verdict = samples.fold(found.entries)
+    verdict = fold(found.entries)
     replays = "gpu_pcie_replays on gpu0 to gpu2"
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
     told = [
@@ -111,7 +111,7 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
 def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
     made = journals.plan(declared=False)
     found = samples.journal(journals.bodies(made))
-    assert shown(samples.fold(found.entries))[-1] == "PASS (inventory not declared): 1 passed"
+    assert shown(fold(found.entries))[-1] == "PASS (inventory not declared): 1 passed"
 
 
 def test_the_plan_is_told_before_anything_is_heated() -> None:

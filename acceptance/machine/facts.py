@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acceptance.core.limit import GIB
+from acceptance.core.machine_facts import CountedParts, MachineFacts
 from acceptance.core.record import Entry, Measured, RunStarted
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.change_rules import CountedParts
 from acceptance.machine import recorded_inventory
 from acceptance.machine.recorded_inventory import Table
 
