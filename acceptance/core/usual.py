@@ -5,6 +5,7 @@ Nights, comparisons of runs, siblings and baselines all use it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -13,6 +14,7 @@ from acceptance.core.limit import Limit, Worse, number, quantity
 
 # standard deviation of a normal distribution over its median absolute deviation
 NORMAL = 1.4826
+_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand bounds
 
 
 class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,3 +71,19 @@ def spread(values: Sequence[float], middle: float) -> float:
 def deviation(values: Sequence[float], middle: float) -> float:
     """One standard deviation as the spread shows it, which a few odd values hardly move."""
     return NORMAL * spread(values, middle)
+
+
+def bounds(low: float, high: float, worse: Worse | None) -> Bounds:
+    """Bounds on the worse side, on both where it is unknown; rounded outward."""
+    return Bounds(
+        None if worse == "higher" else -_up(-low), None if worse == "lower" else _up(high)
+    )
+
+
+def _up(value: float) -> float:
+    """A bound with few digits, rounded up, so that it allows a little more and never less."""
+    if value == 0.0:
+        return 0.0
+    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return rounded if rounded >= value else round(rounded + 10.0**-places, places)

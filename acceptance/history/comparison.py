@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from acceptance.core import direction, duration
+from acceptance.core import duration
 from acceptance.core.judgement import Judgement
 from acceptance.core.record import Entry, Outcome, RunStarted
 from acceptance.core.verdict import Verdict, VerdictWord, worst
-from acceptance.history.noise import NoiseBook, Spread
+from acceptance.history.drift_rules import DriftBook
+from acceptance.history.noise import Spread
 from acceptance.machine import changes, recorded_inventory
 from acceptance.machine.facts import circumstances
 from acceptance.machine.matching import Matching, MovedPart, ReplacedPart, match, unique_identities
@@ -146,7 +147,7 @@ class Comparison:
         )
 
 
-def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
+def compare(runs: Sequence[ComparedRun], book: DriftBook) -> Comparison:
     """Compare two runs or more. Raises ValueError for fewer."""
     if len(runs) < 2:
         raise ValueError("a comparison needs two runs")
@@ -201,7 +202,7 @@ def _row(
     judgements: Sequence[Judgement | None],
     runs: Sequence[ComparedRun],
     matched: Sequence[Matching],
-    book: NoiseBook,
+    book: DriftBook,
 ) -> ComparisonRow:
     check, measurement, component = key
     due = next(one.due for one in judgements if one is not None)
@@ -218,9 +219,9 @@ def _row(
     changes = []
     for place, run in enumerate(runs[1:], start=1):
         virtual = runs[0].virtual or run.virtual
-        spread = book.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
+        spread = book.noise.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
         if same[place]:
-            spread = book.repeated(spread, own)
+            spread = book.noise.repeated(spread, own)
         changes.append(_change(judgements[0], judgements[place], spread, book, why))
     return ComparisonRow(check, measurement, component, due.unit, values, tuple(changes), why)
 
@@ -243,7 +244,7 @@ def _change(
     before: Judgement | None,
     after: Judgement | None,
     spread: Spread,
-    book: NoiseBook,
+    book: DriftBook,
     why: str | None,
 ) -> ValueChange:
     if before is None or after is None:
@@ -259,13 +260,14 @@ def _change(
         return ValueChange("incomparable")
     difference, allowed = b - a, spread.between(a, b)
     share = difference / abs(a) if a else None
-    if abs(difference) <= allowed:
+    limit = after.due.limit or before.due.limit
+    worse = book.worse(after.due.measurement, after.due.unit, limit)
+    if not spread.bounds(a, None).beyond(b):
         kind: DifferenceKind = "same"
+    elif worse is None:
+        kind = "changed"
     else:
-        worsened = direction.is_worse(
-            (before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit)
-        )
-        kind = "changed" if worsened is None else "worse" if worsened else "better"
+        kind = "worse" if spread.bounds(a, worse).beyond(b) else "better"
     times = abs(difference) / allowed if allowed else float("inf") if difference else 0.0
     return ValueChange(kind, difference, share, spread, times)
 

@@ -16,6 +16,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.strict import Strict, Text
+from acceptance.core.usual import worse_side
 from acceptance.history.noise import NoiseBook, Spread
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -214,21 +215,24 @@ class DriftBook:
         season = _row(self.sheet.season, measurement)
         return DriftRule(
             self.sheet,
-            self._worse(measurement, unit, limit),
+            self.worse(measurement, unit, limit),
             self.noise.spread(measurement, unit, same_part=True, virtual=virtual),
             _row(self.sheet.counter, measurement),
             season.change if season is not None else None,
             limit,
         )
 
-    def _worse(self, measurement: str, unit: str, limit: Limit | None) -> Worse | None:
+    def worse(self, measurement: str, unit: str, limit: Limit | None) -> Worse | None:
         """The worse side: from the rules, else from a limit with one bound, else from the unit."""
         row = _row(self.sheet.sense, measurement)
-        if row is not None:
-            return row.worse
-        if limit is not None and (limit.low is None or limit.high is None):
-            return "lower" if limit.low is not None else "higher"
-        return self.noise.worse(unit)
+        return worse_side(row.worse if row is not None else None, limit, self.noise.worse(unit))
+
+    def incomparable(self, measurement: str) -> str | None:
+        """Why two runs' values cannot be compared; None if they can.
+
+        A counter of a part's whole life is no value of one run: its nights are judged by its rate.
+        """
+        return self.exempt(measurement) or self.noise.incomparable(measurement)
 
 
 def _row(rows: Sequence[_Row], measurement: str) -> _Row | None:

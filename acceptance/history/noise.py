@@ -18,8 +18,10 @@ from acceptance import resources
 from acceptance.core import usual
 from acceptance.core.limit import UNITS, Worse
 from acceptance.core.strict import Strict, Text
+from acceptance.core.usual import Bounds
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
+_Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
@@ -30,7 +32,7 @@ class NoiseFileError(Exception):
 class _Spreads(Strict, frozen=True, kw_only=True):
     basis: Text
     other: _Spread
-    share: _Spread | None = None
+    share: _Share | None = None
     absolute: _Spread | None = None
 
 
@@ -77,6 +79,16 @@ class Spread:
     def between(self, first: float, second: float) -> float:
         """The largest difference of these two that means nothing, in their unit."""
         return self.size if self.absolute else self.size * max(abs(first), abs(second))
+
+    def bounds(self, value: float, worse: Worse | None) -> Bounds:
+        """What another value may be without meaning anything; only the bound on the worse side."""
+        if self.absolute:
+            return usual.bounds(value - self.size, value + self.size, worse)
+        # A share is of the larger one, which is the other one beyond the value, and else the value.
+        nearer, further = value * (1 - self.size), value / (1 - self.size)
+        return usual.bounds(
+            nearer if value >= 0 else further, further if value >= 0 else nearer, worse
+        )
 
 
 @functools.cache
@@ -141,6 +153,8 @@ def read(path: Path) -> NoiseBook:
             )
         own = row.share if row.share is not None else row.absolute
         assert own is not None
+        if row.share is not None and row.other >= 1:
+            raise NoiseFileError(f"{path.name}: a share of 1 allows every value ({row.basis})")
         if row.other < own:
             raise NoiseFileError(
                 f"{path.name}: two parts cannot be nearer to each other than one to itself "

@@ -41,7 +41,6 @@ class NightValue(msgspec.Struct, frozen=True, gc=False):
 
 
 MEDIAN_SPREAD = 1.2533  # standard error of a median over that of a mean: the root of pi / 2
-_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand bounds
 
 
 def build_reference(
@@ -86,9 +85,9 @@ def build_reference(
     recent = within[-rules.slope.over :]
     level = _level(recent, rule) if len(within) >= rules.nights.least else None
     first = None
-    if has_baseline or (
-        decides and len(inside) >= 2 * rules.nights.recent
-    ):  # with fewer nights, the first ones are the last ones too
+    # With more than a few and fewer than these, the first ones are the last ones too.
+    many = decides and len(inside) >= 2 * rules.nights.recent
+    if inside and (has_baseline or level is None or many):
         first = _first(inside, level, rule, baseline=has_baseline)
     slope, grown = (
         (_slope(recent, level, rule), _noise_growth(recent, rule))
@@ -140,12 +139,15 @@ def _first(
 ) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
     middle = usual.median([one.value for one in nights])
-    deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
+    if level is None:  # too few nights for a spread of their own: as two runs are compared
+        bounds = rule.general.bounds(middle, rule.worse)
+        return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline)
+    deviation = max(rule.deviation(middle), level.deviation)
     allowed = (
         rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
     )
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # began in another season
-    moved = level is not None and bounds.beyond(level.middle)
+    moved = bounds.beyond(level.middle)
     return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
@@ -234,18 +236,7 @@ def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: Drif
 
 
 def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
-    low = None if worse == "higher" else -_up(allowed - middle)
-    high = None if worse == "lower" else _up(middle + allowed)
-    return Bounds(low, high)
-
-
-def _up(value: float) -> float:
-    """A bound with few digits, rounded up, so that it allows a little more and never less."""
-    if value == 0.0:
-        return 0.0
-    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
-    return rounded if rounded >= value else round(rounded + 10.0**-places, places)
+    return usual.bounds(middle - allowed, middle + allowed, worse)
 
 
 def _round_figure(value: float) -> float:

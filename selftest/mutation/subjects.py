@@ -64,7 +64,6 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | machine/shipped_machines",
         "criterion": "judgement | verdict_excused fold verdict_strays"
         " | fold_properties expect/every_limit",
-        "direction": "direction | history/comparison",
         "dtype": "dtype | expect/architecture expect/expect_compute expect/sheet_limits",
         "duration": "duration | history/compared_run",
         "finding": "fold",

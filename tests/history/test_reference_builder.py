@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from acceptance.core.limit import Limit
 from acceptance.core.past import CounterReference, Past
+from acceptance.core.usual import Bounds
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
@@ -37,10 +38,20 @@ def low(found: Past) -> float:
 # --- the level ---
 
 
-def test_nothing_is_known_before_there_are_nights_enough_or_a_baseline() -> None:
+def test_nothing_is_known_before_the_first_night() -> None:
     assert build_reference([], None, rule=rule(), today=1.0) is None
-    assert build_reference(looks([600.0] * 3), None, rule=rule(), today=200.0) is None
-    assert build_reference(looks([600.0] * 4), None, rule=rule(), today=200.0) is not None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_few_nights_are_held_against_as_two_runs_are_compared(count: int) -> None:
+    made = past(looks([600.0] * count))
+    assert made.level is None
+    assert made.first is not None
+    assert (made.first.nights, made.first.baseline) == (count, False)
+    assert made.first.bounds == Bounds(low=600.0 * 0.97)
+    four = past(looks([600.0] * 4))
+    assert four.level is not None
+    assert four.first is None
 
 
 def test_the_level_is_the_median_of_the_last_four_weeks() -> None:
@@ -245,13 +256,13 @@ def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
         True,
         False,
     )
-    assert first.bounds.low == pytest.approx(600 - 5.5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
+    assert first.bounds.low == pytest.approx(600 * 0.97)
 
 
 def test_a_baseline_alone_is_held_to_the_general_noise_however_small() -> None:
     first = past([NightValue(100.0, 0.88)], born=0.88, of=rule("vram_rate", "ratio")).first
     assert first is not None
-    assert first.bounds.low == pytest.approx(0.88 - 5.5 * math.sqrt(1 + ODD) * 0.005, abs=1e-5)
+    assert first.bounds.low == pytest.approx(0.88 - 0.02)
 
 
 def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
@@ -300,9 +311,11 @@ def test_a_level_that_left_the_first_nights_is_told() -> None:
 
 def test_a_beginning_in_another_season_allows_for_it() -> None:
     of = rule("gpu_temperature", "degC")
-    first = past([NightValue(100.0, 60.0)], born=60.0, of=of).first
+    first = past(looks([60.0] * 4), born=60.0, of=of).first
     assert first is not None
-    assert first.bounds.high == pytest.approx(60 + 5.5 * math.sqrt(1 + ODD) * 2.0 + 7.0, abs=0.001)
+    assert first.bounds.high == pytest.approx(
+        60 + 5.5 * math.sqrt(1 + ODD / 4) * 2.0 + 7.0, abs=0.001
+    )
 
 
 def test_a_noisier_machine_has_a_wider_beginning() -> None:
