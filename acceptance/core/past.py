@@ -25,6 +25,8 @@ DriftSeverity = Literal["fail", "warn"]
 # one night to the next. Noise: values scatter more than before. Counter: it grew too fast. Changed:
 # a step, with the worse side unknown. Unsteady: a step or slope that the repeat did not show.
 DriftKind = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
+_FEW = "too few nights came before for more than a warning"
+_UNTOLD = "nothing tells whether this is for the worse"
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -135,7 +137,8 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
     `decides`: the worse side is known; without it nothing fails. `before`: the previous night was
     outside. `off` is how many of the last `off_of` nights, without tonight, were outside or
     unsteady; it fails when tonight makes it `off_fails`. `rebased`: the machine was accepted under
-    other circumstances, so that the baseline's value is not used.
+    other circumstances, so that the baseline's value is not used. `few` are nights too few for a
+    spread of their own, with the bounds within which two runs may lie: beyond them is a warning.
     """
 
     decides: bool
@@ -149,6 +152,7 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
     grown: NoiseGrowth | None = None
     counter: CounterReference | None = None
     rebased: bool = False
+    few: FirstNights | None = None
 
     def basis(self, unit: str) -> str:
         """The reference in words."""
@@ -163,8 +167,9 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
                 else ""
             )
             parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{text}")
-        if self.first is not None:
-            parts.append(f"{describe_first_nights(self.first)} {quantity(self.first.middle, unit)}")
+        first = self.first or self.few
+        if first is not None:
+            parts.append(f"{describe_first_nights(first)} {quantity(first.middle, unit)}")
         if self.rebased:
             parts.append("re-based: the baseline was taken with another image, station or driver")
         return "; ".join(parts)
@@ -184,7 +189,7 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
         noise = _noise(where, unit, self)
         crossed = list(_crossings(self, unit, value))
         if not crossed:
-            return DriftJudgement(noise)
+            return DriftJudgement((*_few(where, unit, self, value), *noise))
         stayed = (
             repeated is None or not math.isfinite(repeated) or any(_crossings(self, unit, repeated))
         )
@@ -249,11 +254,13 @@ def _crossings(past: Past, unit: str, value: float) -> Iterator[_Crossed]:
         yield _Crossed("slope", text)
     if past.first is not None and past.first.bounds.beyond(value):
         first = past.first
-        before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
-        yield _Crossed(
-            "slope" if first.moved else "step",
-            _deviation_text(value, first.middle, before, first.bounds, unit),
-        )
+        yield _Crossed("slope" if first.moved else "step", _from_first(first, unit, value))
+
+
+def _from_first(first: FirstNights, unit: str, value: float) -> str:
+    """The distance of a value from the first nights, in words."""
+    before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
+    return _deviation_text(value, first.middle, before, first.bounds, unit)
 
 
 def _deviation_text(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
@@ -267,7 +274,7 @@ def _deviation_text(value: float, middle: float, before: str, bounds: Bounds, un
 def _weight(past: Past, stayed: bool) -> tuple[DriftSeverity, str]:
     """The severity of a value outside or unsteady, given the nights before, and its reason."""
     if not past.decides:
-        return "warn", "nothing tells whether this is for the worse"
+        return "warn", _UNTOLD
     if stayed and past.before:
         return "fail", "the second night running"
     off = past.off + 1
@@ -276,6 +283,17 @@ def _weight(past: Past, stayed: bool) -> tuple[DriftSeverity, str]:
     if not stayed:
         return "warn", "the second look was within"
     return "warn", "the first night: another one like it, and it fails"
+
+
+def _few(where: str, unit: str, past: Past, value: float) -> tuple[DriftFinding, ...]:
+    """A warning where two runs would not be called the same; by chance alone it never fails."""
+    if past.few is None or not past.few.bounds.beyond(value):
+        return ()
+    text = (
+        f"{where}: measured {quantity(value, unit)}: {_from_first(past.few, unit, value)}; "
+        f"{_FEW if past.decides else _UNTOLD}; basis: {past.basis(unit)}"
+    )
+    return (DriftFinding("warn", "step" if past.decides else "changed", text),)
 
 
 def _noise(where: str, unit: str, past: Past) -> tuple[DriftFinding, ...]:

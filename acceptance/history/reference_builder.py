@@ -85,18 +85,19 @@ def build_reference(
     recent = within[-rules.slope.over :]
     level = _level(recent, rule) if len(within) >= rules.nights.least else None
     first = None
-    # With more than a few and fewer than these, the first ones are the last ones too.
-    many = decides and len(inside) >= 2 * rules.nights.recent
-    if inside and (has_baseline or level is None or many):
+    if has_baseline or (
+        decides and len(inside) >= 2 * rules.nights.recent
+    ):  # with fewer nights, the first ones are the last ones too
         first = _first(inside, level, rule, baseline=has_baseline)
     slope, grown = (
         (_slope(recent, level, rule), _noise_growth(recent, rule))
         if level is not None
         else (None, None)
     )
-    if level is None and first is None:
+    few = _few(inside, level, rule, baseline=has_baseline)
+    if level is None and first is None and few is None:
         return None
-    if slope is None and grown is None and _limit_is_tighter(level, first, rule):
+    if slope is None and grown is None and _limit_is_tighter((level, first, few), rule):
         return None
     last = every[-rules.off.of + 1 :]
     return Past(
@@ -110,6 +111,7 @@ def build_reference(
         slope=slope,
         grown=grown,
         rebased=rebased,
+        few=few,
     )
 
 
@@ -139,16 +141,24 @@ def _first(
 ) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
     middle = usual.median([one.value for one in nights])
-    if level is None:  # too few nights for a spread of their own: as two runs are compared
-        bounds = rule.general.bounds(middle, rule.worse)
-        return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline)
-    deviation = max(rule.deviation(middle), level.deviation)
+    deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = (
         rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
     )
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # began in another season
-    moved = bounds.beyond(level.middle)
+    moved = level is not None and bounds.beyond(level.middle)
     return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
+
+
+def _few(
+    inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
+) -> FirstNights | None:
+    """Nights that are too few for a spread of their own, with the bounds of two compared runs."""
+    if level is not None or not inside:
+        return None
+    middle = usual.median([one.value for one in inside])
+    bounds = rule.general.bounds(middle, rule.worse)
+    return FirstNights(_round_figure(middle), len(inside), inside[0].day, bounds, baseline)
 
 
 def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope | None:
@@ -223,12 +233,12 @@ def _counter_reference(
     )
 
 
-def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:
+def _limit_is_tighter(known: Sequence[Level | FirstNights | None], rule: DriftRule) -> bool:
     """Whether the limit already fails every value beyond these bounds, so that they add nothing."""
     limit = rule.limit
     if limit is None:
         return False
-    every = [one.bounds for one in (level, first) if one is not None]
+    every = [one.bounds for one in known if one is not None]
     lows = [one.low for one in every if one.low is not None]
     highs = [one.high for one in every if one.high is not None]
     low = not lows or (limit.low is not None and limit.low >= max(lows))

@@ -50,6 +50,7 @@ _FORM_WORDS = (
     "{nights} of the last {number} strayed",
     "the second look was within",
     "the first night: another one like it, and it fails",
+    "too few nights came before for more than a warning",
     "one deviation of the last {nights} is {now}, and was {before} before",
     "median of {nights} {value}, one deviation {much}, {factor} of it allowed",
     "median of {nights} {value}",

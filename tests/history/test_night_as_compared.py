@@ -66,7 +66,7 @@ def as_a_night(due: Due, first: float, second: float, *, baseline: bool) -> str:
         today=2.0,
     )
     said = past.judge("it", due.unit, second) if past else DriftJudgement()
-    if not said.outside:
+    if not said.findings:
         return "same"
     assert past is not None
     return "worse" if past.decides else "changed"

@@ -45,13 +45,17 @@ def test_nothing_is_known_before_the_first_night() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_few_nights_are_held_against_as_two_runs_are_compared(count: int) -> None:
     made = past(looks([600.0] * count))
-    assert made.level is None
-    assert made.first is not None
-    assert (made.first.nights, made.first.baseline) == (count, False)
-    assert made.first.bounds == Bounds(low=600.0 * 0.97)
+    assert (made.level, made.first) == (None, None)
+    assert made.few is not None
+    assert (made.few.nights, made.few.baseline) == (count, False)
+    assert made.few.bounds == Bounds(low=600.0 * 0.97)
+    said = made.judge("it", "TFLOP/s", 500.0)
+    assert [(one.kind, one.what) for one in said.findings] == [("warn", "step")]
+    assert "16.7 % below the first" in said.findings[0].text
+    assert not said.outside
     four = past(looks([600.0] * 4))
     assert four.level is not None
-    assert four.first is None
+    assert (four.first, four.few) == (None, None)
 
 
 def test_the_level_is_the_median_of_the_last_four_weeks() -> None:
@@ -256,13 +260,13 @@ def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
         True,
         False,
     )
-    assert first.bounds.low == pytest.approx(600 * 0.97)
+    assert first.bounds.low == pytest.approx(600 - 5.5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
 
 
 def test_a_baseline_alone_is_held_to_the_general_noise_however_small() -> None:
     first = past([NightValue(100.0, 0.88)], born=0.88, of=rule("vram_rate", "ratio")).first
     assert first is not None
-    assert first.bounds.low == pytest.approx(0.88 - 0.02)
+    assert first.bounds.low == pytest.approx(0.88 - 5.5 * math.sqrt(1 + ODD) * 0.005, abs=1e-5)
 
 
 def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
@@ -311,11 +315,9 @@ def test_a_level_that_left_the_first_nights_is_told() -> None:
 
 def test_a_beginning_in_another_season_allows_for_it() -> None:
     of = rule("gpu_temperature", "degC")
-    first = past(looks([60.0] * 4), born=60.0, of=of).first
+    first = past([NightValue(100.0, 60.0)], born=60.0, of=of).first
     assert first is not None
-    assert first.bounds.high == pytest.approx(
-        60 + 5.5 * math.sqrt(1 + ODD / 4) * 2.0 + 7.0, abs=0.001
-    )
+    assert first.bounds.high == pytest.approx(60 + 5.5 * math.sqrt(1 + ODD) * 2.0 + 7.0, abs=0.001)
 
 
 def test_a_noisier_machine_has_a_wider_beginning() -> None:
