@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acceptance.core import duration, foreign_process, repeat, whole_run
+from acceptance.core.criterion import Siblings
 from acceptance.core.finding import Finding
 from acceptance.core.incident import event_findings, without_duplicates
 from acceptance.core.judgement import covers, judge_due
 from acceptance.core.machine_facts import BaselineComparison, MachineFacts
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -178,6 +179,28 @@ def _by_figure(measured: Sequence[Measured]) -> dict[tuple[str, str], list[Measu
     return found
 
 
+def _peers(check: PlannedCheck, due: Due, measured: Sequence[Measured]) -> dict[str, float]:
+    """The plausible values, by component, of the measurement that a ratio is made of.
+
+    Of several values of a component none counts: a ratio of one of them proves nothing.
+    """
+    of = next((one.of for one in due.criteria if isinstance(one, Siblings)), None)
+    if of is None:
+        return {}
+    ceilings = {one.component: one.ceiling for one in check.due if one.measurement == of}
+    found: dict[str, list[float | None]] = {}
+    for body in measured:
+        if body.measurement == of:
+            found.setdefault(body.component, []).append(body.value)
+    values = {name: told[0] for name, told in found.items() if len(told) == 1}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None
+        and ((ceiling := ceilings.get(name)) is None or ceiling.grade(value) != "fail")
+    }
+
+
 def _check(
     check: PlannedCheck,
     plan: Plan,
@@ -198,7 +221,15 @@ def _check(
     ]
     one, two = _by_figure(measured), _by_figure(again)
     judged = tuple(
-        judge_due(due, check.id, one.get(name, ()), skips, plan.waivers, two.get(name, ()))
+        judge_due(
+            due,
+            check.id,
+            one.get(name, ()),
+            skips,
+            plan.waivers,
+            two.get(name, ()),
+            (_peers(check, due, measured), _peers(check, due, again)),
+        )
         for due in check.due
         for name in [(due.measurement, due.component)]
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from acceptance.core.collection import matches_patterns
-from acceptance.core.criterion import About, Plausible, Within
+from acceptance.core.criterion import About, Plausible, Siblings, Within
 from acceptance.core.finding import DRIFT, Finding, FindingKind
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
@@ -58,12 +58,16 @@ def judge_due(
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
+    peers: tuple[Mapping[str, float], Mapping[str, float]] | None = None,
 ) -> Judgement:
     """Judge one due measurement from everything that the check measured and skipped.
 
     `repeated` are the values of the repeat. Limit and ceiling apply to every value. The earlier
     nights are compared with the worst value of the first measurement, and with the worst of the
     repeat.
+
+    `peers` are the values, by component, of what a ratio was made of, at first and in the repeat;
+    without them a ratio is taken as it was recorded.
     """
     values = [
         body
@@ -97,6 +101,13 @@ def judge_due(
             if isinstance(criterion, Plausible | Within):
                 found = criterion.judge(about._replace(note=body.note), body.value)
                 findings += [found] if found else []
+    for criterion in due.criteria:
+        if isinstance(criterion, Siblings) and peers is not None:
+            for bodies, made_of in zip((first, second), peers, strict=True):
+                for body in bodies:
+                    assert body.value is not None
+                    found = criterion.judge(about, body.value, made_of)
+                    findings += [found] if found else []
     worst, later = _worst_of(due, first), _worst_of(due, second)
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None

@@ -62,7 +62,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         ),
         "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
         " | machine/shipped_machines",
-        "criterion": "judgement | verdict_excused fold verdict_strays"
+        "criterion": "criterion | judgement verdict_excused fold verdict_strays"
         " | fold_properties expect/every_limit",
         "dtype": "dtype | expect/architecture expect/expect_compute expect/sheet_limits",
         "duration": "duration | history/compared_run",

@@ -16,7 +16,7 @@ from acceptance.core.collection import (
     Session,
     matches_patterns,
 )
-from acceptance.core.criterion import Within
+from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.past import Bounds, Level, Past
@@ -151,6 +151,29 @@ def test_facts_are_due_only_where_something_limits_them() -> None:
     ]
     made = build([*BOTH, check], components=classes, book=BOOK.after([declared]))
     assert [due.component for due in made.checks[2].due] == ["card1"]
+
+
+def test_a_ratio_names_what_it_is_made_of() -> None:
+    two = ("gpu0", "gpu1")
+    check = collected(
+        "a.one", Measures("rate", "W", "gpu"), Measures("rate_ratio", "ratio", "gpu-with-peers")
+    )
+    other = collected("a.two", Measures("other_ratio", "ratio", "gpu-with-peers"))
+    made = build(
+        [check, other],
+        book=LimitBook(
+            tuple(
+                Override(name, "none", unlimited="no sheet")
+                for name in ("rate", "rate_ratio", "other_ratio")
+            )
+        ),
+        components={**CLASSES, "gpu": two, "gpu-with-peers": two},
+        siblings={"gpu-with-peers": [two]},
+    )
+    held = {(due.measurement, due.component): due.criteria for due in made.checks[0].due}
+    assert held["rate", "gpu0"] == ()
+    assert held["rate_ratio", "gpu1"] == (Siblings("rate", two),)
+    assert [due.criteria for due in made.checks[1].due] == [(), ()]
 
 
 def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:

@@ -48,6 +48,9 @@ PASTS = {
     "baseline alone": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
     "one night after it": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
     "first nights": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
+    "few nights": Past(
+        True, 4, 14, few=msgspec.structs.replace(BASELINE, nights=2, baseline=False)
+    ),
     "slope": Past(
         True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, Bounds(low=147.0))
     ),
