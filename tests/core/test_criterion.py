@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 from cases import each
 from journals import bodies, check, due, entries, plan
 
-from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
+from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.core.verdict import Verdict
+from acceptance.journal import reader
 
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 GPUS = ("gpu0", "gpu1", "gpu2")
 FLOOR = Limit("ratio", "its siblings", low=0.9)
 RATES = {"gpu0": 200.0, "gpu1": 190.0, "gpu2": 210.0}
@@ -84,3 +88,23 @@ def test_every_criterion_comes_back_from_the_plan() -> None:
     assert (held.limit, held.ceiling, held.past) == (FLOOR, MOST.limit, None)
     assert held.without(Within).limit is None
     assert len(held.against(Within(FLOOR)).criteria) == 3
+
+
+def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
+    seen = set()
+    for folder in sorted(RECORDED.glob("2xh200-*")):
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        for entry in reader.read(folder).entries:
+            body = entry.body
+            if isinstance(body, Measured) and body.value is not None:
+                found.setdefault((body.check, body.measurement), {})[body.component] = body.value
+        for (check_id, name), ratios in found.items():
+            made_of = found.get((check_id, name.replace("_ratio", "")), {})
+            if name.startswith("cpu_") or "_ratio" not in name:
+                continue
+            for component, value in ratios.items():
+                about = About(check_id, name, component, "ratio")
+                judge = Siblings(name, ("gpu0", "gpu1")).judge
+                assert judge(about, value, made_of) is None, (folder.name, name)
+                seen.add(name)
+    assert {"gemm_bf16_ratio", "gemm_f64_short_ratio", "copy_own_d2d_ratio"} <= seen, seen
