@@ -86,8 +86,7 @@ def _entries(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         if match["field"] and name in entry:
             raise ValueError(f"line {number}: {name} stands twice")
         entry[name] = entry.get(name, "") + _ESCAPE.sub(_unescaped, match["text"])
-    if entry:
-        yield first, entry
+    yield first, entry
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 import translated
 from cases import each
 
-from acceptance.core.language import ENGLISH, Language
+from acceptance.core.language import ENGLISH, Language, N_
 
 CHINESE = translated.language({"{n} checks": "{n} 项检查"}, "zh-CN")
 HOSTILE = "{n.__class__} {0} %s {"
@@ -22,7 +22,7 @@ HOSTILE = "{n.__class__} {0} %s {"
     [
         (ENGLISH, "What failed", {}, "What failed"),
         (ENGLISH, "{n} checks", {"n": 3}, "3 checks"),
-        (CHINESE, "{n} checks", {"n": 3}, "3 项检查"),
+        (CHINESE, N_("{n} checks"), {"n": 3}, "3 项检查"),
         (CHINESE, "{n} checks of {of}", {"n": 3, "of": "{n}"}, "3 checks of {n}"),
         (ENGLISH, "a brace { without values", {}, "a brace { without values"),
     ],

@@ -116,7 +116,9 @@ def test_a_wrong_header_is_refused(tmp_path: Path, header: str) -> None:
 def test_a_file_that_is_missing_or_no_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(BrokenCatalogue, match=r"\(No such file or directory\): install rigproof"):
         po_file.read(tmp_path / "rigproof.po")
-    path = written(tmp_path, "")
+    path = written(tmp_path, "# a comment\n")
+    with pytest.raises(BrokenCatalogue, match="line 0: an entry is not whole"):
+        po_file.read(path)
     path.write_bytes(b"\xff")
     with pytest.raises(BrokenCatalogue, match="utf-8"):
         po_file.read(path)
