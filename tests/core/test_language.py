@@ -11,7 +11,7 @@ import pytest
 import translated
 from cases import each
 
-from acceptance.core.language import ENGLISH, Language, N_
+from acceptance.core.language import ENGLISH, N_, Language
 
 CHINESE = translated.language({"{n} checks": "{n} 项检查"}, "zh-CN")
 HOSTILE = "{n.__class__} {0} %s {"
