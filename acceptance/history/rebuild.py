@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.language import ENGLISH
 from acceptance.core.record import RunStarted
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import errors, location, night
@@ -95,7 +96,7 @@ def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> li
     # and the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
         raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
-    nights = f"{count} night{'' if count == 1 else 's'}"
+    nights = ENGLISH.ngettext("{n} night", "{n} nights", count)
     kept = ""
     if there is not None:
         aside = path.with_name(

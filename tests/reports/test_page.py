@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import journals
 import pages
 import samples
+import translated
 from cases import each
 from pages import page, words
 from test_junit import HOSTILE
 from thoroughness import some
 
 from acceptance.core.fold import fold
-from acceptance.core.language import Language
 from acceptance.core.record import ToolRan
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.journal.segment import JournalError
@@ -260,8 +260,8 @@ def test_a_reader_without_eyes_finds_the_way() -> None:
 
 def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
     verdict, found = samples.mixed()
-    language = Language(
-        "en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"}
+    language = translated.language(
+        {"What failed": "WHAT FAILED IN OTHER WORDS", "{n} cores": "{n} CORES"}, "en"
     )
     tree = page(render.render(verdict, samples.seen(found), language=language))
     assert tree.get("lang") == language.code

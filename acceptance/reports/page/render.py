@@ -126,6 +126,7 @@ def render(
         .get_template("page.html.j2")
         .render(
             _=language,
+            ngettext=language.ngettext,
             language=language,
             words=_words(language),
             verdict=verdict,
