@@ -24,6 +24,12 @@ def language_of(args: argparse.Namespace) -> Language:
     return languages.choose(args.lang, os.environ)
 
 
+def require_output(screen: Terminal) -> None:
+    """Raise OSError if standard output was closed before all was printed."""
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+
+
 def show_verdict(screen: Terminal, verdict: Verdict, run_dir: Path) -> int:
     """Show a run's verdict and the paths of its files; returns its exit code."""
     where = find_locations(reader.read(run_dir))

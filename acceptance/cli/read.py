@@ -40,7 +40,7 @@ EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof read`."""
+    """Add the arguments of `rigproof read`."""
     parser.add_argument("tool", metavar="TOOL", choices=tuple(READERS), help=", ".join(READERS))
     parser.add_argument(
         "file", metavar="FILE", type=options.path, help="the recorded output; - for standard input"
