@@ -103,7 +103,7 @@ DTYPES = ["f64", "f8"]
 READ: dict[str, Read] = {
     **{tool.name: _tool(tool.parse) for tool in TOOLS if tool.name != "topo"},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
-    "topo-m": _tool(topo.parse, topo.matrix),
+    "topo-m": _tool(topo.parse),
     "topo-p2p": _tool(topo.parse_p2p),
     "smartctl": _facts(smart.parse),
     "dmidecode": _facts(dmi.parse),
