@@ -293,19 +293,13 @@ def parse(text: str) -> ToolOutput:
     *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)
-    trouble = cuda_error.find_code(lines)
-    if trouble is not None:
-        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence())
-    said = cuda_error.find(lines)
-    if said is not None:
-        return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason)
+    if error := cuda_error.find_code(lines) or cuda_error.find(lines):
+        return cuda_error.outcome(TOOL, error)
     runs = [_collect(part) for part in _runs(lines)]
     if not any(_START.search(line) for line in lines) and not any(
         run.tables or run.refused for run in runs
     ):
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line(text), "the text holds no line of bandwidthTest"
-        )
+        raise reading.foreign(TOOL, text)
     values: dict[str, dict[str, float]] = {}
     texts = []
     for run in runs:

@@ -275,9 +275,7 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
                 )
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery"
-        )
+        raise reading.foreign(TOOL, "\n".join(lines))
     if trouble is not None and found.result == "PASS" and found.blocks:
         raise UnreadableOutput(
             TOOL, "", "the text holds a failed and a passed run: give one run at a time"
@@ -368,11 +366,8 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     lines = reading.tool_lines(text)
     trouble = cuda_error.find_code(lines)
     found = _collect(lines, trouble)
-    if trouble is not None:
-        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence()), found
-    said = cuda_error.find(lines)
-    if said is not None:
-        return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason), found
+    if error := trouble or cuda_error.find(lines):
+        return cuda_error.outcome(TOOL, error), found
     why = _worthless(found)
     return (ToolOutput(TOOL, "error", why) if why is not None else None), found
 

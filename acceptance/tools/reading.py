@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from acceptance.core.plain_text import _tidied, lines
+from acceptance.core.plain_text import UnreadableOutput, _tidied, first_line, lines
 from acceptance.tools.read import log_prefix
 
 Outcome = Literal["pass", "fail", "error"]
@@ -93,6 +93,11 @@ def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
         if twice := next((name for name in given if given.count(name) > 1), None):
             return twice
     return None
+
+
+def foreign(tool: str, text: str) -> UnreadableOutput:
+    """The error of a text without any line of the tool; it quotes the first line."""
+    return UnreadableOutput(tool, first_line(text), f"the text holds no line of {tool}")
 
 
 def tool_lines(text: str) -> tuple[str, ...]:
