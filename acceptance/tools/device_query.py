@@ -217,8 +217,6 @@ _CLOSING = re.compile(
     r"(?P<runtime>\d+\.\d+), )?"
     r"\bNumDevs = (?P<count>\d+)\b"
 )
-_RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
-_RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
 
 
 @dataclass(slots=True)
@@ -261,13 +259,8 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
                     TOOL, line, "a device has an unknown form or the wrong number"
                 )
             found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
-        elif _RESULT_START.match(text):
-            match = _RESULT.match(text)
-            if match is None or found.result not in (None, match["result"]):
-                raise UnreadableOutput(
-                    TOOL, line, "a result that is unknown, or that gainsays another"
-                )
-            found.result = match["result"]
+        elif result := reading.sample_result(TOOL, line, found.result):
+            found.result = result
         elif is_field(text):
             if not found.blocks:
                 raise UnreadableOutput(

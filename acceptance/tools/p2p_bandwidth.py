@@ -112,7 +112,6 @@ _LATENCY = re.compile(
 )
 # A markdown page may show the backslash of `D\D` twice or not at all.
 _COLUMNS = re.compile(r"^(?P<label>D\\{0,2}D|GPU|CPU)\s+(?P<indices>\d+(?:\s+\d+)*)$")
-_ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
 _LOOSE_ROW = re.compile(r"^\d+(?:\s+-?(?:\d+\.\d+|\d|nan|inf))+$")
 # printf("%6.02f") always prints two decimals; fewer mean a truncated line.
 _CELL = re.compile(r"^-?(?:\d+\.\d\d|nan|inf)$")
@@ -187,9 +186,8 @@ def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
 
 
 def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
-    match = _ROW.match(line)
-    cells = match["cells"].split() if match else []
-    if match is None or match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width:
+    index, *cells = line.split()
+    if index != str(len(matrix.rows)) or len(cells) != matrix.width:
         raise UnreadableOutput(
             TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here"
         )
