@@ -10,15 +10,12 @@ from typing import Any
 
 import pytest
 from cases import each
+from parsers import PARSERS
 
 from acceptance.core import plain_text
 from acceptance.tools import TOOLS
-from acceptance.tools.read import topo
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
-# The index tells the two matrices apart, which `rigproof read topo` takes both.
-PARSERS = {tool.name: tool.parse for tool in TOOLS if tool.name != "topo"}
-PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo.parse_p2p}
 ENTRIES = [
     e
     for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
