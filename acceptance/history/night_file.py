@@ -5,22 +5,18 @@ With the journals of the runs that are there, these files are all that a history
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.record import RunStarted
-from acceptance.core.verdict import UnreadableRun
 from acceptance.history import durable_file, errors, location
 from acceptance.history.night import Night
-from acceptance.history.store import Store, StoredNight
-from acceptance.journal import reader, segment
+from acceptance.history.store import Store
 
 FOLDER = "nights"
 FORMAT = 1
@@ -34,13 +30,12 @@ class UnreadableNight(Exception):
 class NightRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A night with its place among the others.
 
-    It began `boot_s` seconds after the start of boot `boot_id`, which is the run's own id if no
-    journal tells. `pruned` says that its measurements were removed.
+    `after` is the run recorded before it, None if it is the first. `pruned` says that its
+    measurements were removed.
     """
 
     night: Night
-    boot_id: str
-    boot_s: float
+    after: str | None
     pruned: bool
 
 
@@ -147,14 +142,14 @@ def write(
     place = folder(out, machine_id)
 
     def contents() -> Iterator[tuple[str, bytes]]:
-        nights = store.nights()
-        starts = _starts(out, place, machine_id, nights)
-        for one, start in zip(nights, starts, strict=True):
+        after = None
+        for one in store.nights():
             if one.run_id in run_ids:
                 made = store.night(one.run_id, machine_id)
                 pruned = one.pruned or one.run_id in forget
                 made = dataclasses.replace(made, figures=()) if pruned else made
-                yield name(one.run_id), encode(NightRecord(made, *start, pruned))
+                yield name(one.run_id), encode(NightRecord(made, after, pruned))
+            after = one.run_id
 
     # A folder that is there shows that every night is kept: it appears with all of its files.
     making = place if place.is_dir() else place.with_name(f".{FOLDER}")
@@ -164,42 +159,3 @@ def write(
         if making != place:
             making.replace(place)
             durable_file.sync(place.parent)
-
-
-def _starts(
-    out: Path, place: Path, machine_id: str, nights: Sequence[StoredNight]
-) -> list[tuple[str, float]]:
-    """The boot in which each night began, and the seconds since its start.
-
-    Where no file says so, the night lies between its neighbours if both are of one boot; otherwise
-    it is a boot of its own.
-    """
-    starts = [_start(out, place, machine_id, one) for one in nights]
-    known = [(at, *start) for at, start in enumerate(starts) if start]
-    return [
-        start or _between(known, at) or (one.run_id, 0.0)
-        for at, (one, start) in enumerate(zip(nights, starts, strict=True))
-    ]
-
-
-def _between(known: Sequence[tuple[int, str, float]], at: int) -> tuple[str, float] | None:
-    """The place of a night between its neighbours; None if they are not of one boot."""
-    after = bisect.bisect(known, (at,))
-    if not 0 < after < len(known):
-        return None
-    (first, boot_id, low), (last, other, high) = known[after - 1 : after + 1]
-    return (
-        (boot_id, low + (high - low) * (at - first) / (last - first)) if boot_id == other else None
-    )
-
-
-def _start(out: Path, place: Path, machine_id: str, night: StoredNight) -> tuple[str, float] | None:
-    """The start of a night by its run's journal, or by its own file; None if neither is there."""
-    with contextlib.suppress(segment.JournalError, UnreadableRun):
-        head, first = reader.read_first_record(out / (night.folder or ""))
-        if first and isinstance(first.body, RunStarted) and first.body.run_id == night.run_id:
-            return head.boot_id, first.boot_s
-    with contextlib.suppress(UnreadableNight):
-        before = read(place / name(night.run_id), machine_id)
-        return before.boot_id, before.boot_s
-    return None

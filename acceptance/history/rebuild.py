@@ -33,6 +33,7 @@ class _Found:
     """A run that the store lacks, at `path`: its folder, or if that is None its night's file.
 
     It began at `boot_s` seconds after the start of boot `boot_id`, and on `day` by the wall clock.
+    A night's file tells no boot, but the run recorded before it, `after`; None if it was the first.
     """
 
     path: Path
@@ -41,6 +42,7 @@ class _Found:
     boot_id: str
     boot_s: float
     day: float
+    after: str | None = None
 
 
 def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
@@ -282,17 +284,36 @@ def _files(out: Path, machine_id: str, known: Iterable[str], unread: list[str]) 
                 unread.append(f"{file.relative_to(out)} ({error})")
             else:
                 one = record.night
-                yield _Found(file, None, one.run_id, record.boot_id, record.boot_s, one.day)
+                yield _Found(file, None, one.run_id, one.run_id, 0.0, one.day, record.after)
 
 
 def _order(runs: Collection[_Found]) -> list[_Found]:
-    """The runs in their order, as far as clocks tell.
+    """The runs in their order: those with a journal by their clocks, the others after these.
 
     Within a boot that is the order of the boot clock, which cannot be set. When a boot began is the
-    median of what its runs say, so that a wall clock that was set back does little harm.
+    median of what its runs say, so that a wall clock that was set back does little harm. A night
+    file follows the run recorded before it; if that is not there, its own day decides.
     """
     began: dict[str, list[float]] = {}
     for run in runs:
         began.setdefault(run.boot_id, []).append(run.day - run.boot_s / _DAY_S)
-    day = {boot_id: statistics.median(days) for boot_id, days in began.items()}
-    return sorted(runs, key=lambda run: (day[run.boot_id] + run.boot_s / _DAY_S, run.run_id))
+    days = {boot_id: statistics.median(some) for boot_id, some in began.items()}
+
+    def place(run: _Found) -> tuple[bool, float, str]:
+        later = run.folder is not None or run.after is not None
+        return later, days[run.boot_id] + run.boot_s / _DAY_S, run.run_id
+
+    by_clock = sorted(runs, key=place, reverse=True)
+    followers: dict[str | None, list[_Found]] = {}
+    for run in by_clock:
+        followers.setdefault(run.after, []).append(run)
+    known = {run.run_id for run in runs}
+    found: dict[str, _Found] = {}
+    # What follows itself, in a circle of damaged files, comes last.
+    waiting = [*by_clock, *(run for run in by_clock if run.after not in known)]
+    while waiting:
+        run = waiting.pop()
+        if run.run_id not in found:
+            found[run.run_id] = run
+            waiting += followers.get(run.run_id, [])
+    return list(found.values())

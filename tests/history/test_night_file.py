@@ -31,8 +31,7 @@ WHOLE = NightRecord(
         apart="in-use",
         told=ReportedChanges("birth", (KnownChange("", "kernel", "6.13", "2026-01-01"),)),
     ),
-    "boot-1",
-    12.5,
+    "run-00000",
     pruned=False,
 )
 FORMAT_1 = Path(__file__).with_name("night-1.json")
@@ -85,7 +84,7 @@ def test_a_night_of_the_store_comes_back_from_its_file(
     # The history keeps neither the order of parts nor that of measurements.
     assert set(record.night.figures) == set(made.figures)
     assert replace(record.night, figures=()) == replace(made, figures=())
-    assert (record.boot_id, record.boot_s, record.pruned) == (made.run_id, 0.0, False)
+    assert (record.after, record.pruned) == (None, False)
 
 
 def changed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
@@ -103,7 +102,7 @@ def changed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
         changed(b'"PASS"', b'"FAIL"'),
         changed(b'"PASS"', b'"MAYBE"'),
         changed(b'"again":49.25,', b""),
-        changed(b'"boot_s":12.5', b'"boot_s":12.5,"more":1'),
+        changed(b'"pruned":false', b'"pruned":false,"more":1'),
         changed(b'"value":50.5', b'"value":"50.5"'),
         changed(b'"value":50.5', b'"value":NaN'),
         changed(b'"outside":true', b'"outside":1'),

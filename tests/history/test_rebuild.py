@@ -339,17 +339,42 @@ def test_a_journal_goes_before_the_file_of_its_night(out: Path) -> None:
 def test_nights_without_a_journal_lie_where_they_were_recorded(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One boot of a month; an older rigproof removed what lies between the first and the last."""
+    """Whatever the clock said, and whatever goes later."""
     with monkeypatch.context() as patched:
-        for day in range(1, 8):
+        for number, day in enumerate((1, 2, 30, 4, 5, 6, 7)):
             patched.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
-            write_run(out, f"run-{9 - day}", {COPIED: 110.0 + day})
+            write_run(out, f"run-{9 - number}", {COPIED: 110.0 + number})
     before = values(out)
-    for number in (3, 4, 5, 6, 7):
-        shutil.rmtree(out / f"run-{number}")
+    assert before == sorted(before)
+    for gone in ([3], [7, 5], [8, 6, 4], [9]):
+        for number in gone:
+            shutil.rmtree(out / f"run-{number}")
+        opened(out)
+        location.database(out, MACHINE).unlink()
+        assert values(out) == before
+
+
+def test_a_night_whose_forerunner_is_lost_lies_by_its_day(out: Path) -> None:
+    path = older_store(out, *map(night, range(6)))
+    write_run(out, "run-9")
     opened(out)
-    location.database(out, MACHINE).unlink()
-    assert values(out) == before == sorted(before)
+    path.unlink()
+    (night_file.folder(out, MACHINE) / "run-00002.json").unlink()
+    (night_file.folder(out, MACHINE) / "run-00000.json").unlink()
+    runs = [row[0] for row in opened(out)[0] if str(row[0]).startswith("run-")]
+    assert runs == ["run-00001", "run-00003", "run-00004", "run-00005", "run-9"]
+
+
+def test_night_files_in_a_circle_are_all_read(out: Path) -> None:
+    folder = night_file.folder(out, MACHINE)
+    folder.mkdir(parents=True)
+    for number, after in ((1, 2), (2, 1), (3, 3), (4, 1), (5, None)):
+        name = None if after is None else f"run-{after:05}"
+        record = night_file.NightRecord(night(number), name, pruned=False)
+        (folder / f"run-{number:05}.json").write_bytes(night_file.encode(record))
+    found = [row[0] for row in opened(out)[0] if str(row[0]).startswith("run-")]
+    assert found[0] == "run-00005"
+    assert sorted(map(str, found)) == [f"run-{number:05}" for number in range(1, 6)]
 
 
 @each(
