@@ -13,7 +13,7 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import presence, readiness
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -217,7 +217,7 @@ def choose(
             client=found.engine.client,
             image=text["image_id"],
             grant=grant,
-            room=container_args.container_memory(inventory.memory.total_bytes),
+            room=container_args.container_memory(known(inventory.memory.total_bytes)),
             holder=container_owner.name(boot),
             traits=found.engine.traits,
             provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},

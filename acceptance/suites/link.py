@@ -86,13 +86,13 @@ def _declared_paths(machine: Machine | None) -> dict[str, str]:
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
 @pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
-def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+def test_nvlinks(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """How many NVLinks of each GPU are up, and the speed of the slowest of them in one direction.
 
     Measured: each link as NVML reports it. A bridge with no link up looks like no bridge, unless
     the machine file declares it.
     """
-    gpu_links.measure(inventory.nvml.devices, due_gpus, check)
+    gpu_links.measure(due_gpus, check)
 
 
 def _take(
@@ -109,7 +109,7 @@ def _take(
         notes={component: output.reason if failed else None},
     )
     for measurement, values in figures.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         check(
             measurement,
             {} if failed else {name: value for name, value in values.items() if name in due},

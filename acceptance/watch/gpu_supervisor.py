@@ -46,7 +46,7 @@ def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget
     return tuple(
         WatchTarget(gpu.name, gpu.uuid, gpu.pci_address)
         for gpu in gpus(inventory)
-        if gpu.name in names and gpu.nvml_index is not None and gpu.error is None
+        if gpu.name in names and gpu.device is not None and gpu.device.error is None
     )
 
 
