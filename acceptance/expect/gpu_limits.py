@@ -19,7 +19,7 @@ from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory, PciFunction
+from acceptance.machine.inventory import Inventory, PciFunction, known
 from acceptance.machine.machine_file import DeclaredGpu, Machine
 from acceptance.machine.pcie import generation
 from acceptance.machine.topology import nvlinks, pairs
@@ -47,9 +47,8 @@ def overrides(
 ) -> Iterator[Override]:
     """The limits of the GPUs of these names, and of the paths between them."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
-    known = sheets()
-    yield from gpu_limits(gpu_facts(due, declared), pair_facts(inventory, due), known)
-    yield from compute_limits(compute_facts(due), known, architectures())
+    yield from gpu_limits(gpu_facts(due, declared), pair_facts(inventory, due), sheets())
+    yield from compute_limits(compute_facts(due), sheets(), architectures())
     for gpu in due:
         traits = gpu.traits
         # A limit for a missing sensor would be a gap of the plan.
@@ -107,7 +106,7 @@ def _facts_of(gpu: Gpu, declared: DeclaredGpu) -> GpuFacts:
     return GpuFacts(
         name=gpu.name,
         model=gpu.model,
-        device_id=gpu.device_id,
+        device_id=known(gpu.device_id),
         compute_capability=traits.compute_capability if traits is not None else None,
         memory_mib=gpu.memory_bytes // MIB if gpu.memory_bytes is not None else None,
         card_link_gen=card_gen if card_gen is not None else generation(function.max_link_speed_gts),
@@ -128,10 +127,10 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
     for gpu in gpus(inventory):
         if gpu.name not in names or gpu.traits is None:
             continue  # the checks of presence report a GPU that does not answer
-        known = sheet_of(gpu)
-        if known is None or not known.ecc:
+        own = sheet_of(gpu)
+        if own is None or not own.ecc:
             continue
-        model, counters = with_article(known.name), gpu.counters
+        model, counters = with_article(own.name), gpu.counters
         if gpu.traits.ecc_enabled is False:
             cure = f"`sudo nvidia-smi -i {gpu.uuid or gpu.pci_address} -e 1`, then reboot"
             yield f"{gpu.name}: ECC is off, and {model} has it on: {cure}"
@@ -176,7 +175,7 @@ def _card(gpu: Gpu) -> ComputeFacts:
     return ComputeFacts(
         name=gpu.name,
         model=gpu.model,
-        device_id=gpu.device_id,
+        device_id=known(gpu.device_id),
         compute_capability=traits.compute_capability if traits is not None else None,
         cuda_cores=traits.cuda_cores if traits is not None else None,
         max_sm_clock_mhz=traits.max_sm_clock_mhz if traits is not None else None,

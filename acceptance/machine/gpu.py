@@ -36,7 +36,7 @@ class Gpu:
         return self.function.address
 
     @property
-    def device_id(self) -> str:
+    def device_id(self) -> str | None:
         """The PCI id of its function, "10de:2684"."""
         return self.function.device_id
 

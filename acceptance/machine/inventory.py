@@ -1,8 +1,8 @@
 """The observed machine: its inventory as types.
 
-A value that was not captured is None. What identifies a part (its slot, name or address) is always
-there. `Cpu.threads`, `Memory.total_bytes` and the lists of an inventory can be None only where
-another version wrote the journal: to observe this machine always gives them.
+A value that was not captured is None. What a part is named by (its slot, name or address) is always
+there. A value that to observe this machine always gives, such as `Memory.total_bytes`, can be None
+only in an inventory that a journal recorded: `known` takes it.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class NvLink:
     NVML does not offer or refuses the value, or the link is not active.
     """
 
-    link: int
+    link: int | None
     active: bool | None
     version: str | None
     speed_gbs: float | None
@@ -328,7 +328,7 @@ class NvmlDevice:
     stopped answering before they were read.
     """
 
-    index: int
+    index: int | None
     uuid: str | None
     name: str | None
     pci_address: str | None
@@ -389,8 +389,8 @@ class PciFunction:
     """
 
     address: str
-    device_id: str
-    class_code: str
+    device_id: str | None
+    class_code: str | None
     is_display: bool | None
     is_virtual_function: bool | None
     driver: str | None

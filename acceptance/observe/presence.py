@@ -8,7 +8,7 @@ from typing import Literal
 
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import nvml, nvml_call
 from acceptance.observe.nvml_call import LOST
 
@@ -169,7 +169,7 @@ def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, found, PARAVIRTUALISED)
     if not due:
         others = ", ".join(
-            f"{function.address} class {function.class_code[:4]}"
+            f"{function.address} class {known(function.class_code)[:4]}"
             for function in inventory.pci or ()
         )
         found = f"no GPU, only other NVIDIA functions: {others}" if others else "no NVIDIA device"
