@@ -93,7 +93,7 @@ def _gpus(
     machine: Machine | None, inventory: Inventory, names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """The classes of GPUs. The NVML answers before the run decide which counters a card has."""
-    due = [gpu for gpu in gpus(inventory) if gpu.name in names]
+    due = gpus(inventory, names)
     models = [gpu.model for gpu in due]
     declared = (
         [gpu.nvlink_links for gpu in machine.gpu for _ in range(gpu.count)] if machine else []
@@ -148,9 +148,8 @@ def link_siblings(
 
     Equal copies are to be expected on equal links only.
     """
-    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     found: dict[str, tuple[str, ...]] = {}
-    for one in gpu_limits.gpu_facts(due, machine):
+    for one in gpu_limits.gpu_facts(gpus(inventory, names), machine):
         generation, width = one.link_generation, one.link_width
         if one.model is not None and generation is not None and width is not None:
             key = f"{one.model} at generation {generation.value} x{width.value}"

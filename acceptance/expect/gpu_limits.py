@@ -46,7 +46,7 @@ def overrides(
     inventory: Inventory, names: tuple[str, ...], declared: Machine | None
 ) -> Iterator[Override]:
     """The limits of the GPUs of these names, and of the paths between them."""
-    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
+    due = gpus(inventory, names)
     yield from gpu_limits(gpu_facts(due, declared), pair_facts(inventory, due), sheets())
     yield from compute_limits(compute_facts(due), sheets(), architectures())
     for gpu in due:
@@ -72,7 +72,7 @@ def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]
 
     Declared values set no ceiling.
     """
-    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
+    due = gpus(inventory, names)
     found = gpu_facts(due, None)
     if inventory.cpu.virtualised is not False:
         found = tuple(_without_port(one, gpu.function) for one, gpu in zip(found, due, strict=True))
@@ -124,8 +124,8 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
 
     Only of models that have ECC on when they leave the factory.
     """
-    for gpu in gpus(inventory):
-        if gpu.name not in names or gpu.traits is None:
+    for gpu in gpus(inventory, names):
+        if gpu.traits is None:
             continue  # the checks of presence report a GPU that does not answer
         own = sheet_of(gpu)
         if own is None or not own.ecc:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from acceptance.machine import pcie
@@ -119,19 +119,20 @@ class Gpu:
         return pcie.lower_maximum(self.function.max_link_width, self.slot_link[1])
 
 
-def gpus(inventory: Inventory) -> tuple[Gpu, ...]:
+def gpus(inventory: Inventory, names: Collection[str] | None = None) -> tuple[Gpu, ...]:
     """The GPUs that are due: NVIDIA's display functions on the PCI bus, never NVML's own list.
 
-    In address order, named gpu0, gpu1, ... SR-IOV virtual functions do not count.
+    In address order, named gpu0, gpu1, ... SR-IOV virtual functions do not count. With `names`
+    only those of these names.
     """
     due = [
         function
         for function in inventory.pci or ()
         if function.is_display and not function.is_virtual_function
     ]
-    return joined(
-        (Gpu(f"gpu{number}", function, None) for number, function in enumerate(due)), inventory.nvml
-    )
+    every = (Gpu(f"gpu{number}", function, None) for number, function in enumerate(due))
+    chosen = (gpu for gpu in every if names is None or gpu.name in names)
+    return joined(chosen, inventory.nvml)
 
 
 def joined(due: Iterable[Gpu], answer: NvmlAnswer) -> tuple[Gpu, ...]:

@@ -108,7 +108,7 @@ class SessionFixtures:
         `--gpus` may select fewer than the machine has.
         """
         assert self.context.plan is not None
-        return tuple(gpu for gpu in gpus(inventory) if gpu.name in self.context.plan.gpus)
+        return gpus(inventory, self.context.plan.gpus)
 
     @pytest.fixture
     def say(self) -> Callable[[str], None]:

@@ -145,7 +145,7 @@ def station_notice(name: str, reference: str | None = None) -> str | None:
 
 def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
     """The GPUs that the plan tests, of those that are present."""
-    return tuple(gpu for gpu in gpus(inventory) if gpu.name in plan.gpus)
+    return gpus(inventory, plan.gpus)
 
 
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:

@@ -50,17 +50,15 @@ def test_paths(
     """
     cells = topology.build(inventory, inventory.places).cells
     wanted = _declared_paths(machine)
-    index = {gpu.name: gpu.nvml_index for gpu in due_gpus}
-    offered = {(pair.a, pair.b): pair for pair in inventory.nvml.pairs}
+    offered = {(a, b): pair for a, b, pair in topology.pairs(inventory, due_gpus)}
     supported, offers, differs, ways = {}, {}, {}, {}
     for first in due_gpus:
         for second in due_gpus:
-            a, b = index[first.name], index[second.name]
             if first == second:
                 continue
             name = pair_name(first.name, second.name)
             cell = cells.get((first.name, second.name))
-            pair = offered.get((a, b)) if a is not None and b is not None else None
+            pair = offered.get((first, second))
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
                 supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
                 offers[name] = f"path {cell}; read {pair.p2p_read}, write {pair.p2p_write}"
