@@ -77,6 +77,8 @@ def test_gpus_are_those_on_the_bus_in_bus_order(tower: Tree) -> None:
         "GPU-0",
         0,
     )
+    for names in ((), ("gpu1",), ("gpu0", "gpu1")):
+        assert tuple(gpu.name for gpu in gpus(seen, (*names, "gpu2"))) == names
     assert uuids((first, second)) == {"gpu0": None, "gpu1": "GPU-0"}
 
 

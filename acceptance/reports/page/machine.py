@@ -111,8 +111,8 @@ def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     others = [device for device in inventory.nvml.devices if device.pci_address not in placed]
     # those without an address last
     for device in sorted(others, key=lambda device: not device.pci_address):
-        facts = tuple(_facts(device, language))
-        yield GpuCard(f"NVML {device.index}", device.name, facts, device.error)
+        name = "NVML" if device.index is None else f"NVML {device.index}"
+        yield GpuCard(name, device.name, tuple(_facts(device, language)), device.error)
 
 
 def _link(gpu: Gpu, language: Language) -> Iterator[tuple[str, str]]:
