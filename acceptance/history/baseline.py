@@ -18,7 +18,7 @@ from acceptance.core.verdict import Verdict
 from acceptance.history import facts
 from acceptance.history.baseline_facts import NOT_COMPARED, MachineFacts
 from acceptance.history.noise import NoiseBook
-from acceptance.machine import recorded_inventory
+from acceptance.machine import observation
 
 FORMAT = 1
 RUN_AGAIN = "run `rigproof accept` again"
@@ -140,12 +140,7 @@ def make(
             f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
         )
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
-    virtual = (
-        recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu").get(
-            "virtualised"
-        )
-        is True
-    )
+    virtual = bool(observation.inventory_of(entries).cpu.virtualised)
     return Certificate(
         machine_id=start.machine_id,
         folder=folder,

@@ -23,7 +23,7 @@ from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryE
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, reader
-from acceptance.machine import recorded_inventory
+from acceptance.machine import observation
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
@@ -183,7 +183,7 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             era=era.era_of_run(
                 start.plan,
                 start.provenance,
-                recorded_inventory.observed_record(found.entries).inventory,
+                observation.inventory_of(found.entries),
             ).facts,
             anew=anew,
         )

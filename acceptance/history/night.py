@@ -18,11 +18,11 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.core.verdict import UnreadableRun, VerdictWord
-from acceptance.history import changes, comparison, era
+from acceptance.history import changes, comparison, era, matching
 from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.matching import unique_identities
-from acceptance.machine import recorded_inventory
+from acceptance.machine import observation
 
 # Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
 # somebody else used its GPUs, or its loads ran in an image that the user named and that may hold
@@ -131,8 +131,8 @@ def night_from_entries(entries: Sequence[Entry]) -> Night:
     start = first.body
     assert isinstance(start, RunStarted)
     verdict = run.verdict
-    inventory = recorded_inventory.observed_record(entries).inventory
-    identities = recorded_inventory.identities(inventory)
+    inventory = observation.inventory_of(entries)
+    identities = matching.identities(inventory)
     figures = [
         _figure(check.id, one, identities, start.plan.gpus)
         for check in verdict.checks
@@ -222,7 +222,7 @@ def series_key(
 ) -> SeriesKey:
     """The series of a due measurement.
 
-    `identities` are the inventory's (`recorded_inventory.identities`), known before anything is
+    `identities` are the inventory's (`matching.identities`), known before anything is
     measured.
     """
     return SeriesKey(

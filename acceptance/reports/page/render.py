@@ -21,7 +21,7 @@ from acceptance.expect.sheet import Sheet
 from acceptance.journal.reader import Journal
 from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
-from acceptance.machine import recorded_inventory
+from acceptance.machine import observation
 from acceptance.reports import drift_words, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.locations import find_locations
@@ -106,8 +106,8 @@ def render(
     first = duration.first_record(journal.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = recorded_inventory.observed_record(journal.entries)
-    inventory = observed.inventory
+    inventory = observation.inventory_of(journal.entries)
+    matrix = observation.matrix_of(journal.entries)
     damage: list[str] = []
     seen = timeline.timeline(
         first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0
@@ -143,8 +143,8 @@ def render(
             parts=list(machine.parts(inventory, language)),
             changed=[drift_words.translate(text, language) for text in verdict.changed],
             gpus=list(machine.gpu_cards(inventory, language)),
-            picture=topology.picture(inventory, observed.matrix, language),
-            ways=heat.way_matrix(observed.matrix),
+            picture=topology.picture(inventory, matrix, language),
+            ways=heat.way_matrix(matrix),
             groups=[
                 (check, list(bars.groups(check, known, identities, language)))
                 for check in verdict.checks
