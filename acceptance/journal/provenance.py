@@ -18,6 +18,7 @@ _DATA = (
     "drift.toml",
     "events",
     "machines",
+    "measurements",
     "models",
     "noise.toml",
     "profiles.toml",

@@ -1,4 +1,7 @@
-"""The languages of reports, each a file of fixtures/causes: translations, causes and cures."""
+"""The languages of reports: translations, causes and cures.
+
+Each is a file of fixtures/causes and, beside English, a folder of fixtures/measurements.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Mapping
 
 from acceptance import resources
 from acceptance.core.language import ENGLISH, Language
+from acceptance.expect import measurements
 from acceptance.reports import advice
 from acceptance.reports.advice import Catalogue
 
@@ -20,8 +24,18 @@ class UnknownLanguage(Exception):
 
 @functools.cache
 def catalogue(code: str) -> Catalogue:
-    """The file of one language. Raises AdviceFileError or FixtureMissing."""
-    return advice.read(resources.locate("causes") / f"{code}.toml")
+    """What is said in one language.
+
+    Raises AdviceFileError, MeasurementFileError or FixtureMissing.
+    """
+    families = measurements.shipped()
+    folder = resources.locate("measurements") / code
+    return advice.read(
+        resources.locate("causes") / f"{code}.toml",
+        advice.in_english(families)
+        if code == ENGLISH.code
+        else advice.translated(folder, families),
+    )
 
 
 def language(code: str) -> Language:
