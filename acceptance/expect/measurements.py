@@ -187,9 +187,12 @@ class Family:
     is_not: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
-    """Every measurement by its name, in the order of the files, and the families."""
+    """Every measurement by its name, in the order of the files, and the families.
+
+    Equal only to itself, so that what is made of it can be kept (a dictionary has no hash).
+    """
 
     by_name: Mapping[str, Measurement]
     families: tuple[Family, ...]
