@@ -29,13 +29,11 @@ def catalogue(code: str) -> Catalogue:
     Raises AdviceFileError, MeasurementFileError or FixtureMissing.
     """
     families = measurements.shipped()
-    folder = resources.locate("measurements") / code
-    return advice.read(
-        resources.locate("causes") / f"{code}.toml",
-        advice.in_english(families)
-        if code == ENGLISH.code
-        else advice.translated(folder, families),
-    )
+    if code == ENGLISH.code:
+        said = advice.in_english(families)
+    else:
+        said = advice.translated(resources.locate("measurements") / code, families)
+    return advice.read(resources.locate("causes") / f"{code}.toml", said)
 
 
 def language(code: str) -> Language:

@@ -145,13 +145,27 @@ def test_an_entry_takes_what_it_does_not_say_from_another(tmp_path: Path) -> Non
     assert (one.advice_of, one.noise) == ("rate_a", like.noise)
     assert (one.limit, one.no_limit) == (Limit("count", "none", high=0, warn_high=-1), None)
     assert (one.sense, one.season) == (Sense("higher", "s"), Season(7.0, "t"))
-    assert one.counter == Rate(per_day=1.0, most_per_day=1.0, basis="c")
+    assert one.counter == Rate(per_day=1.0, most_per_day=1.0, basis="c", over_days=0.0, step=0.0)
     assert one.noise_in_vm == Noise(absolute=1.0, other=1.0, basis="v")
     assert one.noise_in_vm.own == 1.0
     fact = found.by_name["cores"]
     assert (fact.fact, fact.limit, fact.no_limit) == (True, None, None)
     assert (fact.incomparable, fact.exempt, fact.noise) == ("i", "e", None)
     assert (fact.advice, fact.advice_of) == (like.advice, "rate_a")
+
+
+def test_the_advice_is_of_the_measurement_at_which_it_stands(tmp_path: Path) -> None:
+    found = families(tmp_path, a=FIRST, b=SECOND + ADVICE)
+    assert found.by_name["errors"].advice_of == "errors"
+    assert found.by_name["rate_b"].advice_of == "rate_a"
+
+
+def test_components_of_single_checks_are_nothing_that_others_take(tmp_path: Path) -> None:
+    first = FIRST.replace("\nwhat =", '\nper_in = { "link.all" = "gpus" }\nwhat =')
+    like = '[[measurement]]\nnames = ["rate_c"]\nlike = "rate_a"\nper = "gpu"\n'
+    found = families(tmp_path, a=first + like)
+    assert found.by_name["rate_a"].per_in == {"link.all": "gpus"}
+    assert found.by_name["rate_c"].per_in == {}
 
 
 def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
@@ -188,7 +202,7 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
         (FIRST + SECOND.replace("per_day = 1\nmost", "per_day = -1\nmost"), ">= 0"),
         (FIRST + SECOND.replace("waivable", "exempt = 'x'\nwaivable"), "it cannot be exempt"),
         (FIRST + SECOND.replace('"rate_b"', '"rate_c"'), "like is 'rate_c', which has no whole"),
-        (FIRST + SECOND.replace('"rate_b"', "7"), "like is 7, which has no whole"),
+        (FIRST + SECOND.replace('"rate_b"', '["rate_b"]'), r"like is \['rate_b'\], which has no"),
         (FIRST + SECOND.replace('"rate_b"', '"errors"'), "like is 'errors', which has no whole"),
         (FIRST + SECOND.replace('"rate_a"', '"rate_c"'), "noise is that of 'rate_c', which has no"),
         (FIRST + SECOND.replace('"rate_a"', '"errors"'), "noise is that of 'errors', which has no"),
