@@ -111,6 +111,7 @@ def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
         (TEXT.replace('unit = "GT/s"', 'unit = "MT/s"'), "every unit must stand there once"),
         (TEXT.replace("share = 0.5", "share = -0.5"), ">= 0"),
         (TEXT.replace("share = 0.5", "shares = 0.5"), "unknown field `shares`"),
+        (TEXT.replace("deviations = 15", "deviations = -1"), ">= 0"),
         (
             TEXT.replace("[repeated]", "[often]"),
             "missing required field `repeated`|unknown field `often`",
