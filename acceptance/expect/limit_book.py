@@ -70,10 +70,6 @@ class LimitBook:
         """The entry that applies to this measurement of this component, or None."""
         return _first(self.entries, self._limits, measurement, component)
 
-    def knows(self, measurement: str) -> bool:
-        """Whether any entry names the measurement, even to say that it has no limit."""
-        return measurement in self._limits
-
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""
         return LimitBook((*first, *self.entries), self.ceilings)

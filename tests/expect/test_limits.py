@@ -34,12 +34,6 @@ def test_entries_put_after_go_first() -> None:
     assert book.entries == (own, default)
 
 
-def test_a_measurement_is_known_even_to_have_no_limit() -> None:
-    book = LimitBook((Override("power", "default", unlimited="no sheet"),))
-    assert book.knows("power")
-    assert not book.knows("heat")
-
-
 def test_class_defaults_are_limits_and_reasons_and_never_facts() -> None:
     """Of the shipped families, which have all three."""
     families = measurements.shipped()
