@@ -9,7 +9,7 @@ from acceptance import resources
 from acceptance.cli import compare, history
 from acceptance.cli.read import NoRecording
 from acceptance.core import collection, verdict
-from acceptance.expect import limit_book, sheet
+from acceptance.expect import measurements, sheet
 from acceptance.history import change_rules, drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import reader, segment
@@ -52,7 +52,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     planning.PreparationError,
     ImageError,
     gpu_grant.GrantError,
-    limit_book.LimitFileError,
+    measurements.MeasurementFileError,
     sheet.SheetError,
     noise.NoiseFileError,
     change_rules.ChangeFileError,

@@ -13,9 +13,8 @@ from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.core.strict import Strict, Text
 
-# Files of the same folder that are no sheets: the class limits of everything that is not a GPU, and
-# the architectures for models without a sheet.
-NOT_SHEETS = ("host.toml", "architectures.toml")
+# A file of the same folder that is no sheet: the architectures for models without one.
+NO_SHEET = "architectures.toml"
 LOCAL_COPY = "copy_own_d2d"
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -229,9 +228,7 @@ def read(path: Path) -> Sheet:
 
 def read_all(folder: Path) -> tuple[Sheet, ...]:
     """Every sheet of a folder, by file name. Raises SheetError, also where there is none."""
-    found = tuple(
-        read(path) for path in sorted(folder.glob("*.toml")) if path.name not in NOT_SHEETS
-    )
+    found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name != NO_SHEET)
     if not found:
         raise SheetError(f"{folder.name}: holds no model sheet")
     return found

@@ -9,7 +9,8 @@ from itertools import accumulate
 import msgspec
 
 from acceptance.core.limit import Worse
-from acceptance.history.drift_rules import Constants, DriftRule, Rate
+from acceptance.expect.measurements import Rate
+from acceptance.history.drift_rules import Constants, DriftRule
 from acceptance.history.reference import (
     CounterReference,
     FirstNights,

@@ -19,6 +19,7 @@ _DATA = (
     "events",
     "locale",
     "machines",
+    "measurements",
     "models",
     "noise.toml",
     "profiles.toml",

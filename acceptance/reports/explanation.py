@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from acceptance.core.advice import Advice
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import languages
-from acceptance.reports.advice import Advice
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.text import one_line
 

@@ -1,7 +1,8 @@
 """The languages of reports.
 
-Each has a file of fixtures/causes (causes, cures and texts of data files) and, but for English, a
-catalogue of fixtures/locale (the sentences).
+Each has a file of fixtures/causes (causes and cures of events, texts of data files) and, but for
+English, a folder of fixtures/measurements (causes and cures) and a catalogue of fixtures/locale
+(the sentences).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 
 from acceptance import resources
 from acceptance.core.language import ENGLISH, Language
+from acceptance.expect import measurements
 from acceptance.reports import advice, po_file
 from acceptance.reports.advice import Catalogue
 
@@ -24,8 +26,16 @@ class UnknownLanguage(Exception):
 
 @functools.cache
 def catalogue(code: str) -> Catalogue:
-    """The file of one language. Raises AdviceFileError or FixtureMissing."""
-    return advice.read(resources.locate("causes") / f"{code}.toml")
+    """What is said in one language.
+
+    Raises AdviceFileError, MeasurementFileError or FixtureMissing.
+    """
+    families = measurements.shipped()
+    if code == ENGLISH.code:
+        said = advice.in_english(families)
+    else:
+        said = advice.translated(resources.locate("measurements") / code, families)
+    return advice.read(resources.locate("causes") / f"{code}.toml", said)
 
 
 def language(code: str) -> Language:

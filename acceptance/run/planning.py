@@ -18,7 +18,15 @@ from acceptance.core import collection
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note, Observed
-from acceptance.expect import ceiling, components, declaration, gpu_limits, limit_book, plan_builder
+from acceptance.expect import (
+    ceiling,
+    components,
+    declaration,
+    gpu_limits,
+    limit_book,
+    measurements,
+    plan_builder,
+)
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.journal import provenance
 from acceptance.machine import gpu_selection, machine_file, topology
@@ -181,7 +189,7 @@ def book(
     declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]
 ) -> LimitBook:
     """The limits of this machine with these GPUs, in order of precedence."""
-    defaults = limit_book.read_defaults(resources.locate("models") / "host.toml")
+    defaults = limit_book.class_defaults(measurements.shipped())
     if inventory.cpu.virtualised:
         defaults = defaults.after(
             Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS

@@ -87,7 +87,7 @@ class Check:
     ) -> None:
         """Journal one measurement of all components.
 
-        `readings` are by component, in the unit of the `measures` mark. `skipped` gives, by
+        `readings` are by component, in the measurement's unit. `skipped` gives, by
         component, why it could not be measured, and the cure. A fact that is not declared is
         ignored.
         """

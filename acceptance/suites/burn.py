@@ -12,17 +12,42 @@ from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
 
-MODES: tuple[Mode, ...] = ("float", "tensor", "double")
 
-
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(
+            "float",
+            marks=pytest.mark.measures(
+                "gpu_burn_errors_float",
+                "gpu_burn_compares_float",
+                "gpu_burn_float",
+                "gpu_burn_ratio_float",
+            ),
+        ),
+        pytest.param(
+            "tensor",
+            marks=pytest.mark.measures(
+                "gpu_burn_errors_tensor",
+                "gpu_burn_compares_tensor",
+                "gpu_burn_tensor",
+                "gpu_burn_ratio_tensor",
+            ),
+        ),
+        pytest.param(
+            "double",
+            marks=pytest.mark.measures(
+                "gpu_burn_errors_double",
+                "gpu_burn_compares_double",
+                "gpu_burn_double",
+                "gpu_burn_ratio_double",
+            ),
+        ),
+    ],
+)
 @pytest.mark.session("load")
 # Beyond its own time gpu-burn needs some seconds to start, and half a minute to stop.
 @pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True, loads_gpus=True)
-@pytest.mark.measures("gpu_burn_errors_{mode}", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_burn_compares_{mode}", unit="count", per="gpu")
-@pytest.mark.measures("gpu_burn_{mode}", unit="TFLOP/s", per="gpu")
-@pytest.mark.measures("gpu_burn_ratio_{mode}", unit="ratio", per="gpu-with-peers")
 def test_gpu_burn(
     mode: Mode,
     gpu_burn: Callable[[Mode], ToolOutput],

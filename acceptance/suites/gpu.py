@@ -48,10 +48,7 @@ def presence_lines(inventory: Inventory) -> str:
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_count", unit="count", per="machine", waivable=False)
-@pytest.mark.measures("gpu_answers", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_count", "gpu_answers", "gpu_driver_bound", "gpu_in_nvml")
 def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML
     and answers it.
@@ -98,7 +95,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ready", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_ready")
 def test_ready(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check
 ) -> None:
@@ -125,7 +122,7 @@ def test_ready(
 @pytest.mark.session("load")
 # without persistence mode the driver initializes every GPU first
 @pytest.mark.costs(1.0, slack=60.0)
-@pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_granted")
 def test_granted(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
 ) -> None:
@@ -165,11 +162,13 @@ def test_granted(
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_model_differs", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_pci_id_differs", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_address_differs", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_link_width_max", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_link_gen_max", unit="count", per="gpu", fact=True)
+@pytest.mark.measures(
+    "gpu_model_differs",
+    "gpu_pci_id_differs",
+    "gpu_address_differs",
+    "gpu_link_width_max",
+    "gpu_link_gen_max",
+)
 def test_identity(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
 ) -> None:
@@ -213,12 +212,14 @@ def _links(gpu: Gpu, check: Check) -> None:
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ecc_uncorrected", unit="count", per="gpu-ecc")
-@pytest.mark.measures("gpu_remap_pending", unit="count", per="gpu-remap", waivable=False)
-@pytest.mark.measures("gpu_remap_failed", unit="count", per="gpu-remap", waivable=False)
-@pytest.mark.measures("gpu_remapped_uncorrected", unit="count", per="gpu-remap")
-@pytest.mark.measures("gpu_retirement_pending", unit="count", per="gpu-retired", waivable=False)
-@pytest.mark.measures("gpu_retired_pages", unit="count", per="gpu-retired")
+@pytest.mark.measures(
+    "gpu_ecc_uncorrected",
+    "gpu_remap_pending",
+    "gpu_remap_failed",
+    "gpu_remapped_uncorrected",
+    "gpu_retirement_pending",
+    "gpu_retired_pages",
+)
 def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """What each GPU's memory has been through before this run: uncorrected errors since the driver
     was loaded, remaps, retired pages.
@@ -261,9 +262,7 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, per_gpu=0.3, slack=60.0)
-@pytest.mark.measures("gpu_seen_by_cuda", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_sm_count", unit="count", per="gpu")
-@pytest.mark.measures("gpu_memory_total", unit="GiB", per="gpu")
+@pytest.mark.measures("gpu_seen_by_cuda", "gpu_sm_count", "gpu_memory_total")
 def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors
     and memory.

@@ -19,11 +19,13 @@ DISK_SHARE = 0.98  # makers round sizes; 2 % less is another model
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("cpu_sockets", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_cores", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_threads", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_model_differs", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_governor_differs", unit="count", per="cpu", fact=True)
+@pytest.mark.measures(
+    "cpu_sockets",
+    "cpu_cores",
+    "cpu_threads",
+    "cpu_model_differs",
+    "cpu_governor_differs",
+)
 def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Processor model, sockets, cores, threads and governor.
 
@@ -60,8 +62,7 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("memory_total", unit="GiB", per="memory", fact=True)
-@pytest.mark.measures("dimm_count", unit="count", per="memory", fact=True)
+@pytest.mark.measures("memory_total", "dimm_count")
 def test_memory(inventory: Inventory, check: Check) -> None:
     """RAM in all, and how many modules are plugged in.
 
@@ -77,11 +78,13 @@ def test_memory(inventory: Inventory, check: Check) -> None:
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("dimm_present", unit="count", per="dimm", fact=True)
-@pytest.mark.measures("dimm_size", unit="GiB", per="dimm", fact=True)
-@pytest.mark.measures("dimm_rated_speed", unit="MT/s", per="dimm", fact=True)
-@pytest.mark.measures("dimm_configured_speed", unit="MT/s", per="dimm", fact=True)
-@pytest.mark.measures("dimm_part_number_differs", unit="count", per="dimm", fact=True)
+@pytest.mark.measures(
+    "dimm_present",
+    "dimm_size",
+    "dimm_rated_speed",
+    "dimm_configured_speed",
+    "dimm_part_number_differs",
+)
 def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared memory module: there, of its size, rated and running at its speed, of its part
     number.
@@ -157,7 +160,7 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("disk_count", unit="count", per="declared-disk", fact=True)
+@pytest.mark.measures("disk_count")
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
@@ -181,8 +184,7 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("link_up", unit="count", per="declared-link", fact=True)
-@pytest.mark.measures("link_speed", unit="Mbit/s", per="declared-link", fact=True)
+@pytest.mark.measures("link_up", "link_speed")
 def test_network(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared network link: there, up, and at its speed.
 
@@ -204,10 +206,7 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("board_differs", unit="count", per="system", fact=True)
-@pytest.mark.measures("bios_version_differs", unit="count", per="system", fact=True)
-@pytest.mark.measures("kernel_differs", unit="count", per="system", fact=True)
-@pytest.mark.measures("driver_differs", unit="count", per="system", fact=True)
+@pytest.mark.measures("board_differs", "bios_version_differs", "kernel_differs", "driver_differs")
 def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Board, BIOS version, kernel and NVIDIA driver, each as text.
 

@@ -21,8 +21,7 @@ class ReportsUnread(Exception):
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
-@pytest.mark.measures("disk_faults", unit="count", per="disk")
-@pytest.mark.measures("disk_wear", unit="ratio", per="disk-nvme")
+@pytest.mark.measures("disk_faults", "disk_wear")
 def test_smart_health(inventory: Inventory, programs: Programs, check: Check) -> None:
     """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
     NVMe disks how far they are worn.

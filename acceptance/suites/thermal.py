@@ -46,11 +46,13 @@ class HeatUnknown(Exception):
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
-@pytest.mark.measures("burn_settled", unit="s", per="gpu")
-@pytest.mark.measures("burn_clock_kept", unit="ratio", per="gpu")
-@pytest.mark.measures("burn_temperature_spread", unit="degC", per="gpu-with-peers")
-@pytest.mark.measures("burn_errors_new", unit="count", per="gpu-replay")
-@pytest.mark.measures("burn_nvlink_errors_new", unit="count", per="gpu-nvlink-replay")
+@pytest.mark.measures(
+    "burn_settled",
+    "burn_clock_kept",
+    "burn_temperature_spread",
+    "burn_errors_new",
+    "burn_nvlink_errors_new",
+)
 def test_steady(
     gpu_history: Mapping[str, GpuHistory],
     due_gpus: tuple[Gpu, ...],

@@ -22,9 +22,7 @@ _TOTALS: dict[str, Callable[[GpuCounters], int | None]] = {
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ecc_corrected_total", unit="count", per="gpu-ecc-total")
-@pytest.mark.measures("gpu_remapped_corrected", unit="count", per="gpu-remap-total")
-@pytest.mark.measures("gpu_pcie_replays_total", unit="count", per="gpu-replay")
+@pytest.mark.measures("gpu_ecc_corrected_total", "gpu_remapped_corrected", "gpu_pcie_replays_total")
 def test_counted(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """What each GPU has counted in all: corrected memory errors and repaired rows of its life, PCIe
     packets sent again.

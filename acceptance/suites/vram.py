@@ -18,10 +18,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 # One round of all patterns runs however short the time: on large memory at a low rate it takes
 # longer.
 @pytest.mark.costs(15.0, load="vram", slack=300.0, loads_gpus=True)
-@pytest.mark.measures("vram_miscompares", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("vram_tested", unit="ratio", per="gpu")
-@pytest.mark.measures("vram_rate", unit="ratio", per="gpu")
-@pytest.mark.measures("vram_copy", unit="GB/s", per="gpu")
+@pytest.mark.measures("vram_miscompares", "vram_tested", "vram_rate", "vram_copy")
 def test_patterns(
     vram_run: Callable[[], GpuLoads],
     due_gpus: tuple[Gpu, ...],

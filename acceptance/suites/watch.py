@@ -120,8 +120,7 @@ def _conclude(troubles: list[str]) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_sample_period", unit="s", per="gpu")
-@pytest.mark.measures("gpu_sample_gap", unit="s", per="gpu")
+@pytest.mark.measures("gpu_sample_period", "gpu_sample_gap")
 def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
     """Every GPU was watched through every load, five times a second.
 
@@ -176,11 +175,13 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_hw_slowdown", unit="s", per="gpu")
-@pytest.mark.measures("gpu_hw_thermal_slowdown", unit="s", per="gpu")
-@pytest.mark.measures("gpu_sw_thermal_slowdown", unit="s", per="gpu")
-@pytest.mark.measures("gpu_power_brake", unit="s", per="gpu")
-@pytest.mark.measures("gpu_power_cap", unit="s", per="gpu")
+@pytest.mark.measures(
+    "gpu_hw_slowdown",
+    "gpu_hw_thermal_slowdown",
+    "gpu_sw_thermal_slowdown",
+    "gpu_power_brake",
+    "gpu_power_cap",
+)
 def test_throttling(
     watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check
 ) -> None:
@@ -227,7 +228,7 @@ def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_settings_unchanged", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_settings_unchanged")
 def test_settings(
     watched: Mapping[Gpu, GpuHistory],
     load_spans: NamedSpans,
@@ -264,10 +265,12 @@ def test_settings(
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_temperature_margin", unit="degC", per="gpu")
-@pytest.mark.measures("gpu_temperature", unit="degC", per="gpu")
-@pytest.mark.measures("gpu_memory_temperature", unit="degC", per="gpu-memory-thermometer")
-@pytest.mark.measures("gpu_power", unit="W", per="gpu")
+@pytest.mark.measures(
+    "gpu_temperature_margin",
+    "gpu_temperature",
+    "gpu_memory_temperature",
+    "gpu_power",
+)
 def test_heat(
     watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[float, float]], check: Check
 ) -> None:
@@ -316,8 +319,7 @@ def test_heat(
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_link_gen", unit="count", per="gpu")
-@pytest.mark.measures("gpu_link_width", unit="count", per="gpu")
+@pytest.mark.measures("gpu_link_gen", "gpu_link_width")
 def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Each GPU's PCIe generation and width while it was in full use, against the lesser of what
     card and slot can do.
@@ -337,14 +339,16 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_ecc_uncorrected_new", unit="count", per="gpu-ecc", waivable=False)
-@pytest.mark.measures("gpu_ecc_corrected_new", unit="count", per="gpu-ecc")
-@pytest.mark.measures("gpu_remapped_new", unit="count", per="gpu-remap", waivable=False)
-@pytest.mark.measures("gpu_retired_new", unit="count", per="gpu-retired", waivable=False)
-@pytest.mark.measures("gpu_pcie_replays", unit="count", per="gpu-replay")
-@pytest.mark.measures("gpu_nvlink_recoveries", unit="count", per="gpu-nvlink-recovery")
-@pytest.mark.measures("gpu_nvlink_replays", unit="count", per="gpu-nvlink-replay")
-@pytest.mark.measures("gpu_nvlink_crc_errors", unit="count", per="gpu-nvlink-crc")
+@pytest.mark.measures(
+    "gpu_ecc_uncorrected_new",
+    "gpu_ecc_corrected_new",
+    "gpu_remapped_new",
+    "gpu_retired_new",
+    "gpu_pcie_replays",
+    "gpu_nvlink_recoveries",
+    "gpu_nvlink_replays",
+    "gpu_nvlink_crc_errors",
+)
 def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
 
@@ -365,8 +369,7 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
-@pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
-@pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
+@pytest.mark.measures("nvlink_active", "nvlink_speed")
 def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
     """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in
     one direction.

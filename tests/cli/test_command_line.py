@@ -359,7 +359,10 @@ def test_a_catalogue_that_is_wrong_is_told_before_anything(
     record(tmp_path / "run")
     (tmp_path / "causes").mkdir()
     (tmp_path / "causes/en.toml").write_text("[[cause]]\nevents = ['xid']\n", encoding="utf-8")
-    monkeypatch.setattr(resources, "locate", lambda name: tmp_path / name)
+    real = resources.locate
+    monkeypatch.setattr(
+        resources, "locate", lambda name: tmp_path / name if name == "causes" else real(name)
+    )
     languages.catalogue.cache_clear()
     try:
         code, out, err = call(verb, *(["run"] if verb in ("judge", "report") else []))

@@ -23,7 +23,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "a.py").write_text("a")
     (package / "suites/b.py").write_text("b")
     (package / "suites/pytest.ini").write_text("c")
-    for name in ("causes", "events", "machines", "models"):
+    for name in ("causes", "events", "machines", "measurements", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
     (data / "locale/zh_CN").mkdir(parents=True)
