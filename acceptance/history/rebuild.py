@@ -20,6 +20,8 @@ from acceptance.history.night import Night
 from acceptance.history.salvage import OldHistory
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 
 _TOLD = 3  # names in a message; the folder has them all
 
@@ -38,10 +40,13 @@ class _Found:
     day: float
 
 
-def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
+def open_history(
+    out: Path, machine_id: str, last: Run | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """The history of a machine, sound and up to date with the runs in `out`, and messages.
 
-    A damaged history is set aside and rebuilt. Raises HistoryError if it cannot be.
+    A damaged history is set aside and rebuilt. `last` is a run of `out` that need not be read
+    again. Raises HistoryError if it cannot be.
     """
     path = location.database(out, machine_id)
     try:
@@ -52,45 +57,52 @@ def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
             store.close()
             raise
     except DamagedHistory as error:
-        return rebuild(out, machine_id, str(error).partition(f": {errors.REBUILD}")[0])
+        why = str(error).partition(f": {errors.REBUILD}")[0]
+        return rebuild(out, machine_id, why, last)
     try:
-        return store, catch_up(store, out, machine_id)[1]
+        return store, catch_up(store, out, machine_id, last=last)[1]
     except BaseException:
         store.close()
         raise
 
 
-def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
+def rebuild(
+    out: Path, machine_id: str, why: str | None = None, last: Run | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """Make a new history from the runs in `out`; returns it with messages.
 
     Nights whose run is gone are taken from the old file as far as it can be read. The old file is
     kept. `why` says what is wrong with it; None if nothing is. A process that dies here leaves the
-    old file or the whole new one. Raises HistoryError.
+    old file or the whole new one. `last` is as in `open_history`. Raises HistoryError.
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
         notices = (
-            [] if why is not None and _sound(path) else _rebuild_file(out, machine_id, path, why)
+            []
+            if why is not None and _sound(path)
+            else _rebuild_file(out, machine_id, path, why, last)
         )
     store = Store.open(path)
     try:
         # runs that ended meanwhile
         return store, (
             *notices,
-            *catch_up(store, out, machine_id)[1],
+            *catch_up(store, out, machine_id, last=last)[1],
         )
     except BaseException:
         store.close()
         raise
 
 
-def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
+def _rebuild_file(
+    out: Path, machine_id: str, path: Path, why: str | None, last: Run | None
+) -> list[str]:
     """Make the new file beside the old one and put it in its place; returns messages."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)
     there = path if path.exists() else None
     with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
-        count, notices = catch_up(store, out, machine_id, old)
+        count, notices = catch_up(store, out, machine_id, old, last)
     # The last connection to close empties the write-ahead log. If the disk was full, the log stays,
     # and the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
@@ -139,12 +151,17 @@ def _sound(path: Path) -> bool:
 
 
 def catch_up(
-    store: Store, out: Path, machine_id: str, old: OldHistory | None = None
+    store: Store,
+    out: Path,
+    machine_id: str,
+    old: OldHistory | None = None,
+    last: Run | None = None,
 ) -> tuple[int, tuple[str, ...]]:
     """Add every closed run of this machine that the store lacks, oldest first.
 
     Returns how many were added, and messages. Nights that only an `old` history has are added too.
-    Raises HistoryError; a run that cannot be read is reported and left out.
+    `last` is as in `open_history`. Raises HistoryError; a run that cannot be read is reported and
+    left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
@@ -162,7 +179,7 @@ def catch_up(
     for run_id in _order(found.values(), ranks):
         try:
             made = (
-                _night(out, found[run_id])
+                _night(out, found[run_id], last)
                 if run_id in found
                 else old.night(run_id)
                 if old
@@ -181,8 +198,12 @@ def catch_up(
     return count, tuple(notices + list(old.has_unreadable_rows if old else ()))
 
 
-def _night(out: Path, run: _Found) -> Night:
-    return night.night_from_entries(reader.read(out / run.folder).entries)
+def _night(out: Path, found: _Found, last: Run | None) -> Night:
+    same = last is not None and (last.folder.name, last.start.run_id) == (
+        found.folder,
+        found.run_id,
+    )
+    return night.night_of(last if last and same else journal_run.read(out / found.folder))
 
 
 def _runs(

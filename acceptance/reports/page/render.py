@@ -11,17 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import jinja2
 from markupsafe import Markup
 
-from acceptance.core import duration
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import quantity
-from acceptance.core.record import RunStarted, Table
+from acceptance.core.record import Table
 from acceptance.core.spans import CheckSpans
-from acceptance.core.verdict import Verdict
 from acceptance.expect.sheet import Sheet
-from acceptance.journal.reader import Journal
+from acceptance.journal.run import Run
 from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
-from acceptance.machine import recorded_inventory
 from acceptance.reports import drift_words, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.locations import find_locations
@@ -91,29 +88,13 @@ def _words(language: Language) -> dict[str, str]:
     }
 
 
-def render(
-    verdict: Verdict,
-    journal: Journal,
-    samples: Iterable[TimedSample] = (),
-    sheets: Sequence[Sheet] = (),
-    language: Language = ENGLISH,
-) -> str:
-    """The page as HTML.
-
-    `samples` are the samples of the GPUs in order; `sheets` the model sheets, for the peaks of
-    bars.
-    """
-    first = duration.first_record(journal.entries)
-    assert first is not None
-    assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = recorded_inventory.observed_record(journal.entries)
-    inventory = observed.inventory
+def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -> str:
+    """The page as HTML; `sheets` are the model sheets, for the peaks of bars."""
+    verdict, inventory = run.verdict, run.observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(
-        first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0
-    )
+    seen = timeline.timeline(run.first.boot_s, _readable(run.samples(), damage), run.seconds)
     known = peaks.peaks(inventory, sheets, language)
-    judged, where = cards.by_key(verdict), find_locations(journal)
+    judged, where = cards.by_key(verdict), find_locations(run.observed)
     identities = frozenset(
         name for place in where.found.values() for name in (place.serial, place.uuid) if name
     )
@@ -129,12 +110,12 @@ def render(
             language=language,
             words=_words(language),
             verdict=verdict,
-            plan=first.body.plan,
+            plan=run.plan,
             closing=summary.closing_line(verdict, language),
             host=verdict.provenance.get("host", language("this machine")),
-            began=run_log.moment(first.utc),
-            seconds=duration.seconds(journal.entries, seen.ended_s),
-            broke_off=run_log.interruption(journal.entries),
+            began=run_log.moment(run.first.utc),
+            seconds=max(run.seconds, seen.ended_s - run.first.boot_s),
+            broke_off=run_log.interruption(run.entries),
             failed=told_of("fail"),
             unjudged=told_of("error", "skip"),
             warned=told_of("warn"),
@@ -142,8 +123,8 @@ def render(
             parts=list(machine.parts(inventory, language)),
             changed=[drift_words.translate(text, language) for text in verdict.changed],
             gpus=list(machine.gpu_cards(inventory, language)),
-            picture=topology.picture(inventory, observed.matrix, language),
-            ways=heat.way_matrix(observed.matrix),
+            picture=topology.picture(inventory, run.observed.matrix, language),
+            ways=heat.way_matrix(run.observed.matrix),
             groups=[
                 (check, list(bars.groups(check, known, identities, language)))
                 for check in verdict.checks
@@ -152,12 +133,12 @@ def render(
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,
             cell_s=seen.width_s,
-            phases=curves.phases(CheckSpans(journal.entries).spans, seen, first.boot),
+            phases=curves.phases(CheckSpans(run.entries).spans, seen, run.first.boot),
             tables=tables.text_tables(
-                entry.body for entry in journal.entries if isinstance(entry.body, Table)
+                entry.body for entry in run.entries if isinstance(entry.body, Table)
             ),
-            events=list(run_log.events(journal.entries)),
-            notes=[*verdict.notes, *journal.torn, *damage],
-            programs=list(run_log.programs(journal)),
+            events=list(run_log.events(run)),
+            notes=[*verdict.notes, *run.torn, *damage],
+            programs=list(run_log.programs(run.entries)),
         )
     )
