@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import journals
 import pages
+import pytest
 import samples
 from cases import each
 from pages import page, words
@@ -18,6 +19,7 @@ from acceptance.core.record import ToolRan
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports.page import render
+from acceptance.reports.page.sections import SECTIONS, Content, Section
 
 ALLOWED = {
     "a",
@@ -383,3 +385,21 @@ def test_a_page_of_a_large_machine_stays_small() -> None:
     )
     found = samples.run(journals.bodies(made))
     assert len(render.render(found)) < 800_000
+
+
+def test_a_section_is_one_entry_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it shows and its line in the contents follow; one that has nothing to show is left
+    out.
+    """
+    spare = Section("spare", "cards.html.j2", lambda _: Content("What is spare", {"found": []}))
+    empty = Section("empty", "cards.html.j2", lambda _: None)
+    monkeypatch.setattr(render, "SECTIONS", (spare, empty, *SECTIONS))
+    tree = page(render.render(samples.passing()))
+    listed = [(link.get("href"), link.text) for link in tree.xpath("//nav//a")]
+    assert listed[:2] == [
+        ("#spare", "What is spare"),
+        ("#machine", "The machine as found"),
+    ]
+    shown = [part.get("aria-labelledby") for part in tree.xpath("//main/section")]
+    assert shown == ["spare", "machine", "measurements", "untold", "provenance"]
+    assert [f"#{id_}" for id_ in shown] == [address for address, _ in listed]
