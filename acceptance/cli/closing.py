@@ -27,5 +27,5 @@ def show_verdict(screen: Terminal, run: Run) -> int:
     """Show a run's verdict and the paths of its files; returns its exit code."""
     files = [run.folder / name for name in (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)]
     shown = [str(file) for file in files if file.is_file()]
-    screen.verdict(run.verdict, shown, find_locations(run.observed))
+    screen.verdict(run.verdict, shown, find_locations(run.inventory))
     return run.verdict.exit_code()

@@ -138,7 +138,7 @@ def make(
         raise RunRejected(
             f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
         )
-    cpu = recorded_inventory.table(run.observed.inventory, "cpu")
+    cpu = recorded_inventory.table(run.inventory, "cpu")
     virtual = cpu.get("virtualised") is True
     return Certificate(
         machine_id=run.start.machine_id,

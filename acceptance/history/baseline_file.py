@@ -180,7 +180,7 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
-            era=era.era_of_run(run.plan, start.provenance, run.observed.inventory).facts,
+            era=era.era_of_run(run.plan, start.provenance, run.inventory).facts,
             anew=anew,
         )
     except baseline.RunRejected as error:

@@ -313,7 +313,7 @@ def _differences(
 
 def run_of(run: Run, name: str) -> ComparedRun:
     """A run, with `name` to distinguish it from others."""
-    verdict, inventory = run.verdict, run.observed.inventory
+    verdict, inventory = run.verdict, run.inventory
     return ComparedRun(
         name,
         verdict,

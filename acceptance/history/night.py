@@ -124,7 +124,7 @@ class Night:
 
 def night_of(run: Run) -> Night:
     """A run as a night. Raises UnreadableRun if its time is unknown."""
-    start, verdict, inventory = run.start, run.verdict, run.observed.inventory
+    start, verdict, inventory = run.start, run.verdict, run.inventory
     identities = recorded_inventory.identities(inventory)
     figures = [
         _figure(check.id, one, identities, run.plan.gpus)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -49,6 +49,11 @@ class Run:
     def plan(self) -> Plan:
         """The plan that the run was judged against."""
         return self.start.plan
+
+    @property
+    def inventory(self) -> dict[str, Any]:
+        """The machine's inventory before the run, as its journal has it."""
+        return self.observed.inventory
 
     def with_plan(self, plan: Plan) -> Run:
         """The same run, judged against another plan."""

@@ -71,7 +71,7 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
 
 def render(run: Run) -> bytes:
     """The content of junit.xml."""
-    suite, verdict, where = TestSuite("rigproof"), run.verdict, find_locations(run.observed)
+    suite, verdict, where = TestSuite("rigproof"), run.verdict, find_locations(run.inventory)
     if utc := _UTC.match(run.first.utc):
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):

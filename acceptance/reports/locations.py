@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from acceptance.core.record import Observed
 from acceptance.machine import recorded_inventory
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -61,9 +60,9 @@ class Locations:
 NO_LOCATIONS = Locations()
 
 
-def find_locations(observed: Observed) -> Locations:
+def find_locations(inventory: Mapping[str, Any]) -> Locations:
     """The location of each component in a run's inventory."""
-    return Locations(dict(_all(observed.inventory)))
+    return Locations(dict(_all(inventory)))
 
 
 def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Location]]:

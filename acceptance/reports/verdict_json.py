@@ -356,7 +356,7 @@ def _check(check: CheckResult) -> Check:
 
 def render(run: Run) -> bytes:
     """The content of verdict.json."""
-    verdict, where = run.verdict, find_locations(run.observed)
+    verdict, where = run.verdict, find_locations(run.inventory)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))

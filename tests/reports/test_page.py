@@ -341,6 +341,16 @@ def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> No
     assert "power: 100 to 300 W" in words(tree)
 
 
+def test_a_run_lasts_until_its_last_sample() -> None:
+    """A machine that restarted in the middle of a check was sampled to the end."""
+    found = samples.passing()
+    last = TimedSample(0, found.first.boot_s + 3600.0, GpuSample(GpuReadings(), component="gpu0"))
+    header = page(render.render(found)).find("body/header")
+    assert "how long 60 min" not in words(header)
+    sampled = dataclasses.replace(found, samples=lambda: iter([last]))
+    assert "how long 60 min" in words(page(render.render(sampled)).find("body/header"))
+
+
 def _rgb(colour: str) -> float:
     """Relative luminance, as WCAG 2 reckons it."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]

@@ -74,7 +74,7 @@ def page_run(run: Run, sheets: Sequence[Sheet], language: Language) -> PageRun:
     """A run as its sections take it."""
     damage: list[str] = []
     seen = timeline.timeline(run.first.boot_s, _readable(run.samples(), damage), run.seconds)
-    places, judged = find_locations(run.observed), cards.by_key(run.verdict)
+    places, judged = find_locations(run.inventory), cards.by_key(run.verdict)
     return PageRun(run, language, sheets, seen, tuple(damage), places, judged)
 
 
@@ -117,20 +117,21 @@ def waived(page: PageRun) -> Content | None:
 
 def machine_as_found(page: PageRun) -> Content:
     """The machine's parts, what changed since the baseline, and the topology."""
-    observed, language = page.run.observed, page.language
+    language, inventory = page.language, page.run.inventory
+    matrix = page.run.observed.matrix
     values = {
-        "parts": list(machine.parts(observed.inventory, language)),
+        "parts": list(machine.parts(inventory, language)),
         "changed": [drift_words.translate(text, language) for text in page.run.verdict.changed],
-        "gpus": list(machine.gpu_cards(observed.inventory, language)),
-        "picture": topology.picture(observed.inventory, observed.matrix, language),
-        "ways": heat.way_matrix(observed.matrix),
+        "gpus": list(machine.gpu_cards(inventory, language)),
+        "picture": topology.picture(inventory, matrix, language),
+        "ways": heat.way_matrix(matrix),
     }
     return Content(language("The machine as found"), values)
 
 
 def measurements(page: PageRun) -> Content:
     """Every measurement of every check beside its limit."""
-    known = peaks.peaks(page.run.observed.inventory, page.sheets, page.language)
+    known = peaks.peaks(page.run.inventory, page.sheets, page.language)
     identities = frozenset(
         name for place in page.places.found.values() for name in (place.serial, place.uuid) if name
     )
