@@ -13,6 +13,12 @@ from acceptance.reports.locations import find_locations
 from acceptance.reports.terminal import Terminal
 
 
+def require_output(screen: Terminal) -> None:
+    """Raise OSError if standard output was closed before all was printed."""
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+
+
 def language_of(args: argparse.Namespace) -> Language:
     """The language of page and terminal.
 

@@ -24,7 +24,7 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof compare`."""
+    """Add the arguments of `rigproof compare`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "run_dirs",
@@ -100,6 +100,5 @@ def show(
             page, comparison_page.render(found, language).encode("utf-8"), then="start again"
         )
         screen.path(str(page))
-    if screen.failure:
-        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    closing.require_output(screen)
     return found

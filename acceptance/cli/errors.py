@@ -18,7 +18,7 @@ from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
 from acceptance.process import command
-from acceptance.reports import advice, languages
+from acceptance.reports import advice, languages, po_file
 from acceptance.run import lock, planning, profile, signals, supervisor
 from acceptance.station import base, gpu_grant
 from acceptance.station.image.engine import ImageError
@@ -59,6 +59,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     drift_rules.DriftFileError,
     resources.FixtureMissing,
     advice.AdviceFileError,
+    po_file.BrokenCatalogue,
     sysfs.SysfsError,
     BaselineUnsound,
     HistoryError,

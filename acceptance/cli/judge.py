@@ -10,8 +10,9 @@ from acceptance.reports.terminal import Terminal
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof judge`."""
-    options.recorded_run(parser)
+    """Add the arguments of `rigproof judge`."""
+    options.run_dir(parser)
+    options.language(parser)
 
 
 def run(args: argparse.Namespace) -> int:

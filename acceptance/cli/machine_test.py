@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from acceptance.cli import options as cli_options
 from acceptance.cli import run_options
 from acceptance.core.language import Language
 from acceptance.core.record import Note
@@ -23,6 +25,17 @@ from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station import preflight
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
+
+
+def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
+    """Add the arguments of a test, which has the profile unless another is named."""
+    run_options.arguments(parser, profile)
+    parser.add_argument(
+        "--run-dir-file",
+        metavar="FILE",
+        type=cli_options.path,
+        help="write the path of the run folder to FILE; FILE is removed if no run starts",
+    )
 
 
 def run_test(

@@ -31,9 +31,19 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof nightly`."""
+    """Add the arguments of `rigproof nightly`."""
     parser.epilog = EPILOG
-    cli_options.nightly(parser)
+    machine_test.arguments(parser, "nightly")
+    parser.add_argument(
+        "--most-skipped",
+        metavar="N",
+        type=cli_options.number,
+        help=(
+            "fail after this many nights in a row skipped because the machine was in use "
+            "(default: the profile's, 7)"
+        ),
+    )
+    cli_options.notifications(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,7 +98,7 @@ def _night(
     """Run the night; returns the exit code, the run's folder, and the failed notifications."""
     nights = _nights(args)
     options = replace(
-        run_options.options(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
+        run_options.read(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
     )
     try:
         night = machine_test.run_test(options, screen, language, nights)

@@ -14,8 +14,9 @@ from acceptance.run import lock, outputs, unfinished
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof report`."""
-    options.recorded_run(parser)
+    """Add the arguments of `rigproof report`."""
+    options.run_dir(parser)
+    options.language(parser)
     parser.add_argument(
         "--textfile",
         metavar="FILE",

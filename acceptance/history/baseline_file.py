@@ -1,14 +1,12 @@
 """The baseline's file: read it, and make a run the baseline.
 
-It is `baseline.json` beside the history; replaced ones are kept in `baselines/`. A new file is
-written beside the old one, synced to the disk and then renamed, so that there is a whole file at
-every moment.
+It is `baseline.json` beside the history; replaced ones are kept in `baselines/`. There is a whole
+file at every moment.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ import msgspec
 
 from acceptance import __version__
 from acceptance.core import duration, regular_file
-from acceptance.history import baseline, era, location
+from acceptance.history import baseline, durable_file, era, location
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
@@ -215,7 +213,7 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         replaces = FormerBaseline(known.birth.run_id, known.accepted_utc, before.sha256)
         certificate = msgspec.structs.replace(certificate, replaces=replaces)
     content = baseline.encode_certificate(certificate)
-    _write(file, content)
+    durable_file.write(file.parent, [(file.name, content)])
     return AcceptResult(_opened(file, content), former)
 
 
@@ -231,7 +229,7 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
     if kept.exists() and not _holds(kept, content):
         kept = kept.with_name(f"{name}-{clock.utc().replace(':', '-')}.json")
     kept.parent.mkdir(exist_ok=True)
-    _write(kept, content)
+    durable_file.write(kept.parent, [(kept.name, content)])
     return kept
 
 
@@ -240,28 +238,3 @@ def _holds(file: Path, content: bytes) -> bool:
     with contextlib.suppress(OSError):
         return regular_file.read(file, regular_file.SMALL_RECORD) == content
     return False
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write a file whole and synced to the disk, or not at all.
-
-    Leftovers of a writer that was killed are removed; the caller holds the lock.
-    """
-    for stray in file.parent.glob(".*.json.*"):
-        stray.unlink()
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with draft.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)  # syncs the new name
-    finally:
-        os.close(folder)

@@ -27,7 +27,7 @@ from acceptance.machine import recorded_inventory
 
 # Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
 # somebody else used its GPUs, or its loads ran in an image that the user named and that may hold
-# anything. Salvaged: it was read from a damaged history.
+# anything. Salvaged: an older rigproof read it from a damaged history.
 ExclusionReason = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
 _TOGETHER = "gpus"  # all GPUs under test, as one component

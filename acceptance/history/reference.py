@@ -11,6 +11,7 @@ import math
 
 import msgspec
 
+from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number, quantity
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -173,4 +174,4 @@ def describe_first_nights(first: FirstNights) -> str:
 
 def nights(count: int) -> str:
     """A number of nights in words."""
-    return "1 night" if count == 1 else f"{count} nights"
+    return ENGLISH.ngettext("{n} night", "{n} nights", count)

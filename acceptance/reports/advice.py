@@ -70,13 +70,13 @@ class Advice(Strict, frozen=True):
 class Catalogue:
     """Advice by measurement and by event (`xid`, or `xid.79` for one code), and translations.
 
-    Translations are by the English sentence: `words` of the reports, `titles` of the checks,
-    `events` (meanings and actions), and `profiles` (summaries).
+    Translations are of the texts of other data files, by the English text: `facts` (their names),
+    `titles` of the checks, `events` (meanings and actions), and `profiles` (summaries).
     """
 
     measurements: Mapping[str, Advice]
     by_event: Mapping[str, Advice]
-    words: Mapping[str, str]
+    facts: Mapping[str, str]
     titles: Mapping[str, str]
     events: Mapping[str, str]
     profiles: Mapping[str, str]
@@ -88,7 +88,7 @@ class Catalogue:
 
 class _Sheet(Strict, frozen=True):
     cause: tuple[dict[str, Any], ...]
-    words: _Words = msgspec.field(default_factory=dict)
+    facts: _Words = msgspec.field(default_factory=dict)
     titles: _Words = msgspec.field(default_factory=dict)
     events: _Words = msgspec.field(default_factory=dict)
     profiles: _Words = msgspec.field(default_factory=dict)
@@ -125,7 +125,7 @@ def read(path: Path) -> Catalogue:
                 raise ValueError(trouble)
         except ValueError as error:
             raise AdviceFileError(f"{path.name}, {_name(row, number)}: {error}") from error
-    return Catalogue(measurements, events, sheet.words, sheet.titles, sheet.events, sheet.profiles)
+    return Catalogue(measurements, events, sheet.facts, sheet.titles, sheet.events, sheet.profiles)
 
 
 def _put(by_key: dict[str, Advice], names: tuple[str, ...], entry: Advice) -> None:

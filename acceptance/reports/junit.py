@@ -24,13 +24,14 @@ from junitparser.xunit2 import TestCase
 
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
+from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number
 from acceptance.core.record import ToolRan
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Locations, find_locations
-from acceptance.reports.text import count_of, one_line
+from acceptance.reports.text import one_line
 
 RUN = "the whole run"
 # characters of a name; GitLab and test databases hold 255, which leaves room for the mark of a cut
@@ -156,8 +157,10 @@ def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
     room = size - NAME  # room for the line that says so
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
-    left_out = (
-        f"... ({count_of(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    left_out = ENGLISH.ngettext(
+        "... ({n} line left out here; report.html has them)",
+        "... ({n} lines left out here; report.html has them)",
+        len(lines) - head - tail,
     )
     return (*lines[:head], left_out, *lines[len(lines) - tail :])
 
@@ -224,7 +227,11 @@ def _ran(check: str, run: Run) -> Iterator[str]:
         if isinstance(entry.body, ToolRan) and entry.body.check == check
     ]
     if len(bodies) > MOST_RAN:
-        yield f"ran {count_of(len(bodies) - MOST_RAN, 'more program')} before these"
+        yield ENGLISH.ngettext(
+            "ran {n} more program before these",
+            "ran {n} more programs before these",
+            len(bodies) - MOST_RAN,
+        )
     for body in bodies[-MOST_RAN:]:
         yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
         if body.log:

@@ -176,7 +176,7 @@ class HistoryRecall:
             store.close()
         except HistoryError as error:
             return (f"the run is not in the history yet: {error}: the next run adds it",)
-        return tuple(sentence for sentence in said if sentence not in self._said)
+        return tuple(one for one in said if not any(one in sentence for sentence in self._said))
 
 
 def _era(prepared: PreparedRun, station: Station) -> Era:

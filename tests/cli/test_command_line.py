@@ -64,6 +64,11 @@ def assert_one_sentence(err: str, *words: str) -> None:
 # --- the call itself ---
 
 
+def test_a_verb_is_a_file_and_a_line() -> None:
+    files = Path(parser.__file__).parent.glob("*.py")
+    assert set(parser.VERBS) == {file.stem for file in files if "\ndef run(" in file.read_text()}
+
+
 def test_help_agrees_with_what_there_is(call: Call) -> None:
     code, out, err = call("--help")
     assert (code, err) == (0, "")

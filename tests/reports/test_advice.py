@@ -126,7 +126,7 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
         (GENERAL + 'next_anywhere = "lspci"\n', "next_anywhere is for a command with placeholders"),
         ("", "missing required field `cause`"),
         ("[[cause", "at end of document"),
-        ("[words]\n'' = 'x'\n" + ENTRY, "matching regex"),
+        ("[facts]\n'' = 'x'\n" + ENTRY, "matching regex"),
     ],
 )
 def test_a_wrong_file_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:

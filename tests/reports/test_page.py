@@ -9,12 +9,12 @@ import journals
 import pages
 import pytest
 import samples
+import translated
 from cases import each
 from pages import page, words
 from test_junit import HOSTILE
 from thoroughness import some
 
-from acceptance.core.language import Language
 from acceptance.core.record import ToolRan
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.journal.segment import JournalError
@@ -262,8 +262,8 @@ def test_a_reader_without_eyes_finds_the_way() -> None:
 
 def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
     found = samples.mixed()
-    language = Language(
-        "en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"}
+    language = translated.language(
+        {"What failed": "WHAT FAILED IN OTHER WORDS", "{n} cores": "{n} CORES"}, "en"
     )
     tree = page(render.render(samples.seen(found), language=language))
     assert tree.get("lang") == language.code

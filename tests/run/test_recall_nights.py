@@ -352,6 +352,12 @@ def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     assert note.text.startswith("not in the history, because they cannot be read: broken (")
     assert memory.keep(run) == ()
     assert HistoryRecall(nights.out, nights.root).keep(run) == (note.text,)
+    location.database(nights.out, "machine-1").write_bytes(b"no database" * 1000)
+    memory = HistoryRecall(nights.out, nights.root)
+    (anew,) = nights.recalled(memory=memory).notes
+    assert "made anew, with 1 night; the old file is kept as " in anew.text
+    assert anew.text.endswith(f"Z; {note.text}")
+    assert memory.keep(run) == ()
 
 
 # --- counters ---

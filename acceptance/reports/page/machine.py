@@ -67,11 +67,11 @@ def _joined(*parts: str | None) -> str:
 
 def _counts(cpu: Mapping[str, Any], _: Language) -> Iterator[str]:
     if cpu["sockets"] is not None:
-        yield _("1 socket") if cpu["sockets"] == 1 else _("{count} sockets", count=cpu["sockets"])
+        yield _.ngettext("{n} socket", "{n} sockets", cpu["sockets"])
     if cpu["cores"] is not None:
-        yield _("1 core") if cpu["cores"] == 1 else _("{count} cores", count=cpu["cores"])
+        yield _.ngettext("{n} core", "{n} cores", cpu["cores"])
     if cpu["threads"] is not None:
-        yield _("1 thread") if cpu["threads"] == 1 else _("{count} threads", count=cpu["threads"])
+        yield _.ngettext("{n} thread", "{n} threads", cpu["threads"])
 
 
 def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]]:

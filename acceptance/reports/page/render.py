@@ -64,7 +64,8 @@ def _words(language: Language) -> dict[str, str]:
 
 def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -> str:
     """The page as HTML; `sheets` are the model sheets, for the peaks of bars."""
-    page, words = page_run(run, sheets, language), _words(language)
+    page = page_run(run, sheets, language)
+    shared = {"_": language, "ngettext": language.ngettext, "words": _words(language)}
     contents: list[tuple[str, str]] = []
     shown: list[Markup] = []
     for section in SECTIONS:
@@ -72,7 +73,7 @@ def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH)
         if content is None:
             continue
         template = _environment().get_template(section.template)
-        about = {"_": language, "words": words, "id": section.id, "title": content.title}
+        about = {**shared, "id": section.id, "title": content.title}
         shown.append(Markup(template.render(about, **content.values)))
         if section.listed:
             contents.append((section.id, content.title))
@@ -80,7 +81,7 @@ def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH)
         _environment()
         .get_template("page.html.j2")
         .render(
-            _=language,
+            shared,
             language=language,
             verdict=run.verdict,
             closing=summary.closing_line(run.verdict, language),

@@ -136,7 +136,7 @@ def picture(
     links = _nvlinks(matrix)
     wires = (*canvas.wires, *_nvlink_wires(links, canvas.rows, language))
     pairs = [
-        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count)
+        language.ngettext("{a} and {b}: {n} NVLink", "{a} and {b}: {n} NVLinks", count, a=a, b=b)
         for (a, b), count in links.items()
         if a < b
     ]
@@ -147,7 +147,8 @@ def _sentence(device: _Device, node: str, language: Language) -> str:
     where = language(
         "{device} at {address} on {node}", device=device.name, address=device.address, node=node
     )
-    return f"{where}, {language('PCIe switch')} {device.switch}" if device.switch else where
+    switch = language("PCIe switch")
+    return f"{where}, {switch} {device.switch}" if device.switch else where
 
 
 def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
@@ -264,5 +265,5 @@ def _nvlink_wires(
     ):
         x, out = _BUS_X - 44, _BUS_X - 10 + 9 * (place % 4)
         path = f"M{x} {rows[a]}C{out} {rows[a]} {out} {rows[b]} {x} {rows[b]}"
-        said = language("{count} NVLinks", count=links[a, b])
+        said = language.ngettext("{n} NVLink", "{n} NVLinks", links[a, b])
         yield Wire("nvlink", path, said if place < 4 else "", out + 4, (rows[a] + rows[b]) // 2 + 4)
