@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance import resources
-from acceptance.core.dtype import gemm_names, native_dtypes
+from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.core.strict import Strict, Text
 
@@ -55,6 +55,14 @@ class SheetPeak(Strict, frozen=True):
     bf16: Figure | None = None
     fp8: Figure | None = None
     int8: Figure | None = None
+
+    def by_dtype(self) -> dict[str, float]:
+        """The peak of each format that the model has, in TFLOP/s."""
+        return {
+            dtype: known[0]
+            for dtype, keys in PEAKS.items()
+            if (known := [value for key in keys if (value := getattr(self, key)) is not None])
+        }
 
 
 class SheetThermal(Strict, frozen=True):

@@ -18,7 +18,6 @@ from acceptance.history import facts
 from acceptance.history.baseline_facts import NOT_COMPARED, MachineFacts
 from acceptance.history.noise import NoiseBook
 from acceptance.journal.run import Run
-from acceptance.machine import recorded_inventory
 
 FORMAT = 1
 RUN_AGAIN = "run `rigproof accept` again"
@@ -138,8 +137,7 @@ def make(
         raise RunRejected(
             f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
         )
-    cpu = recorded_inventory.table(run.inventory, "cpu")
-    virtual = cpu.get("virtualised") is True
+    virtual = bool(run.inventory.cpu.virtualised)
     return Certificate(
         machine_id=run.start.machine_id,
         folder=folder,

@@ -15,10 +15,16 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.facts import circumstances
-from acceptance.history.matching import Matching, MovedPart, ReplacedPart, match, unique_identities
+from acceptance.history.matching import (
+    Matching,
+    MovedPart,
+    ReplacedPart,
+    identities,
+    match,
+    unique_identities,
+)
 from acceptance.history.noise import NoiseBook, Spread
 from acceptance.journal.run import Run
-from acceptance.machine import recorded_inventory
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
@@ -318,8 +324,8 @@ def run_of(run: Run, name: str) -> ComparedRun:
         name,
         verdict,
         run.start.machine_id,
-        virtual=recorded_inventory.table(inventory, "cpu").get("virtualised") is True,
-        identities=recorded_inventory.identities(inventory) | _measured(verdict),
+        virtual=bool(inventory.cpu.virtualised),
+        identities=identities(inventory) | _measured(verdict),
         facts=circumstances(
             verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
         ),

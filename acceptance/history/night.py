@@ -18,12 +18,11 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.core.verdict import UnreadableRun, VerdictWord
-from acceptance.history import changes, era
+from acceptance.history import changes, era, matching
 from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.matching import unique_identities
 from acceptance.journal.run import Run
-from acceptance.machine import recorded_inventory
 
 # Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
 # somebody else used its GPUs, or its loads ran in an image that the user named and that may hold
@@ -125,7 +124,7 @@ class Night:
 def night_of(run: Run) -> Night:
     """A run as a night. Raises UnreadableRun if its time is unknown."""
     start, verdict, inventory = run.start, run.verdict, run.inventory
-    identities = recorded_inventory.identities(inventory)
+    identities = matching.identities(inventory)
     figures = [
         _figure(check.id, one, identities, run.plan.gpus)
         for check in verdict.checks
@@ -140,7 +139,7 @@ def night_of(run: Run) -> Night:
         profile=verdict.profile,
         scope=verdict.scope,
         verdict=verdict.verdict,
-        virtual=recorded_inventory.table(inventory, "cpu").get("virtualised") is True,
+        virtual=bool(inventory.cpu.virtualised),
         postponed=verdict.postponed is not None,
         apart=_exclusion_reason(run) if verdict.postponed is None else None,
         era=era.era_of_run(run.plan, start.provenance, inventory),
@@ -216,7 +215,7 @@ def series_key(
 ) -> SeriesKey:
     """The series of a due measurement.
 
-    `identities` are the inventory's (`recorded_inventory.identities`), known before anything is
+    `identities` are the inventory's (`matching.identities`), known before anything is
     measured.
     """
     return SeriesKey(

@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from acceptance.core import duration
 from acceptance.core.fold import fold
 from acceptance.core.plan import Plan
-from acceptance.core.record import Entry, Observed, RunStarted
+from acceptance.core.record import Entry, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.journal import reader
 from acceptance.journal.reader import Journal
-from acceptance.machine import recorded_inventory
+from acceptance.machine import observation
+from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:
     from acceptance.journal.samples import TimedSample
@@ -28,8 +29,9 @@ class Run:
     """A run's records and its verdict.
 
     `entries` and `torn` are the journal's. `first` is the entry of the run's beginning, `start` its
-    record. `observed` is the machine before the run; its inventory is empty where the journal has
-    none. `seconds` is the run's duration by its journal.
+    record. `inventory` is the machine before the run, with everything absent where the journal has
+    none, and `matrix` how its GPUs and network cards reach each other, as rows of cells. `seconds`
+    is the run's duration by its journal.
 
     `samples` reads the GPUs' samples in order, one by one: they are long, and only a chart needs
     them. It raises JournalError at the first one that cannot be read.
@@ -41,7 +43,8 @@ class Run:
     verdict: Verdict
     first: Entry
     start: RunStarted
-    observed: Observed
+    inventory: Inventory
+    matrix: tuple[tuple[str, ...], ...]
     seconds: float
     samples: Callable[[], Iterator[TimedSample]]
 
@@ -49,11 +52,6 @@ class Run:
     def plan(self) -> Plan:
         """The plan that the run was judged against."""
         return self.start.plan
-
-    @property
-    def inventory(self) -> dict[str, Any]:
-        """The machine's inventory before the run, as its journal has it."""
-        return self.observed.inventory
 
     def with_plan(self, plan: Plan) -> Run:
         """The same run, judged against another plan."""
@@ -90,7 +88,8 @@ def _judged(folder: Path, entries: tuple[Entry, ...], torn: tuple[str, ...]) -> 
         verdict=verdict,
         first=first,
         start=first.body,
-        observed=recorded_inventory.observed_record(entries),
+        inventory=observation.inventory_of(entries),
+        matrix=observation.matrix_of(entries),
         seconds=seconds,
         samples=partial(_samples, folder / reader.GPU_TELEMETRY),
     )

@@ -40,7 +40,7 @@ def find_users(
     It samples the GPUs several times and stops at the first sample with a user. The first sample is
     the inventory's. Where NVML cannot be queried there are no users: the checks report that.
     """
-    due = tuple(gpu for gpu in gpus(prepared.inventory) if gpu.name in prepared.plan.gpus)
+    due = gpus(prepared.inventory, prepared.plan.gpus)
     found = describe_gpu_users(prepared.inventory.nvml, due, nights.idle_use)
     for _ in range(nights.looks - 1 if due else 0):
         if found:

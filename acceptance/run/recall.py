@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from acceptance import resources
@@ -25,6 +24,7 @@ from acceptance.history import (
     change_rules,
     drift_rules,
     era,
+    matching,
     night,
     noise,
     queries,
@@ -45,7 +45,6 @@ from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.journal.run import Run
-from acceptance.machine import recorded_inventory
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
@@ -181,7 +180,7 @@ class HistoryRecall:
 
 def _era(prepared: PreparedRun, station: Station) -> Era:
     provenance = {"station": station.name, **station.provenance}
-    return era.era_of_run(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
+    return era.era_of_run(prepared.plan, provenance, prepared.inventory)
 
 
 def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
@@ -265,7 +264,7 @@ def _with_past(
     book: DriftBook,
     today: float,
 ) -> Plan:
-    identities = recorded_inventory.identities(msgspec.to_builtins(prepared.inventory))
+    identities = matching.identities(prepared.inventory)
     virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:

@@ -56,6 +56,10 @@ class Check:
         """The due components of one measurement; empty for an undeclared fact."""
         return tuple(due for due in self._planned.due if due.measurement == measurement)
 
+    def components(self, measurement: str) -> frozenset[str]:
+        """The names of the due components of one measurement."""
+        return frozenset(due.component for due in self.due(measurement))
+
     def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
         """The readings of a measurement that are not above its ceiling.
 

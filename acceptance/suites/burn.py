@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from acceptance.core.siblings import ratios
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
@@ -49,7 +49,7 @@ def test_gpu_burn(
             name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]
         }
     reasons = {name: output.reason for name, count in errors.items() if count}
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     check(f"gpu_burn_errors_{mode}", errors, notes=reasons, serials=serials)
     unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
     rates = found.get("gpu_burn_rate", {})

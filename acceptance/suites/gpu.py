@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.expect.gpu_limits import device_of, gaps, slot_link
-from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice, PciFunction
+from acceptance.expect.gpu_limits import gaps
+from acceptance.machine.gpu import Gpu, gpus, uuids
+from acceptance.machine.inventory import GpuCounters, Inventory
 from acceptance.machine.machine_file import Machine
-from acceptance.machine.pcie import generation
 from acceptance.observe import nvml
 from acceptance.observe.presence import absence_kind, paravirtualised, presence
 from acceptance.observe.readiness import obstacles, remarks
@@ -62,8 +61,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     of the card: it is not measured, and an error with its cure.
     """
     lines = presence_lines(inventory)
-    drivers = {function.address: function.driver for function in inventory.pci}
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     if paravirtualised(inventory):
         raise NotReady(lines)
     check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": lines})
@@ -76,7 +74,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     )
     kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
     judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
-    bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in judged}
+    bound = {gpu.name: float(gpu.function.driver == "nvidia") for gpu in judged}
     check(
         "gpu_driver_bound",
         bound,
@@ -117,7 +115,7 @@ def test_ready(
     check(
         "gpu_ready",
         {gpu.name: 1.0 for gpu in due_gpus if gpu.name not in stuck},
-        serials={gpu.name: gpu.uuid for gpu in due_gpus},
+        serials=uuids(due_gpus),
     )
     if found:
         raise NotReady("; ".join(map(str, found)))
@@ -144,7 +142,7 @@ def test_granted(
     check(
         "gpu_granted",
         {gpu.name: 1.0 for gpu in due_gpus if gpu.uuid in seen},
-        serials={gpu.name: gpu.uuid for gpu in due_gpus},
+        serials=uuids(due_gpus),
     )
     lost = [
         f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
@@ -183,7 +181,6 @@ def test_identity(
     if machine is None:
         return
     wanted = [gpu for gpu in machine.gpu for _ in range(gpu.count)]
-    functions = {function.address: function for function in inventory.pci}
     for gpu, declared in zip(gpus(inventory), wanted, strict=False):
         if gpu not in due_gpus:
             continue
@@ -198,21 +195,20 @@ def test_identity(
                 check(
                     f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"}
                 )
-        _links(gpu, functions[gpu.pci_address], device_of(inventory, gpu), check)
+        _links(gpu, check)
 
 
-def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Check) -> None:
+def _links(gpu: Gpu, check: Check) -> None:
     """Journal the link that card and slot can have: the lesser of both.
 
     A maximum that neither shows is skipped with its reason.
     """
-    slot_speed, slot_width = slot_link(function, device)
-    widths = [width for width in (function.max_link_width, slot_width) if width is not None]
-    speeds = [speed for speed in (function.max_link_speed_gts, slot_speed) if speed is not None]
-    slowest = generation(min(speeds)) if speeds else None
     unread = {gpu.name: "the kernel shows no link maximum for this card (a VM may withhold it)"}
-    check("gpu_link_width_max", {gpu.name: float(min(widths))} if widths else {}, skipped=unread)
-    check("gpu_link_gen_max", {gpu.name: float(slowest)} if slowest else {}, skipped=unread)
+    for name, most in (
+        ("gpu_link_width_max", gpu.link_width),
+        ("gpu_link_gen_max", gpu.link_generation),
+    ):
+        check(name, {} if most is None else {gpu.name: float(most)}, skipped=unread)
 
 
 @pytest.mark.session("host-before")
@@ -231,23 +227,17 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
     model counts errors from the factory on and this card does not, nothing is known of its memory:
     an error with its cure.
     """
-    devices = {device.pci_address: device for device in inventory.nvml.devices}
-    counted = {
-        gpu.name: devices[gpu.pci_address].counters
-        for gpu in due_gpus
-        if gpu.pci_address in devices
-    }
     for measurement, read in _HEALTH.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         values = {
-            name: read(found)
-            for name, found in counted.items()
-            if name in due and found is not None
+            gpu.name: read(gpu.counters)
+            for gpu in due_gpus
+            if gpu.name in due and gpu.counters is not None
         }
         check(
             measurement,
             {name: float(value) for name, value in values.items() if value is not None},
-            serials={gpu.name: gpu.uuid for gpu in due_gpus},
+            serials=uuids(due_gpus),
         )
     if uncounted := list(gaps(inventory, tuple(gpu.name for gpu in due_gpus))):
         raise NotReady("; ".join(uncounted))
@@ -281,7 +271,7 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     Measured: CUDA's report. A card with parts switched off, or an instance of one, has fewer
     multiprocessors than its sheet says.
     """
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
     unseen = {
         gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from acceptance.core.limit import GIB
-from acceptance.machine.inventory import Disk, Inventory
+from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.machine_file import DeclaredDisk, Machine
 from acceptance.session.check import Check, same_text
 
@@ -68,7 +68,7 @@ def test_memory(inventory: Inventory, check: Check) -> None:
     Measured: the RAM that the kernel manages, and the modules in the firmware's tables (root only).
     """
     memory = inventory.memory
-    check("memory_total", {"memory": memory.total_bytes / GIB})
+    check("memory_total", {"memory": known(memory.total_bytes) / GIB})
     if memory.dimms is None:
         check("dimm_count", {}, skipped={"memory": str(memory.dimms_unread)})
     else:
@@ -130,7 +130,10 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
     return (
         same_text(declared.model, disk.model)
         and (declared.serial is None or same_text(declared.serial, disk.serial))
-        and (declared.size_gb is None or disk.size_bytes >= DISK_SHARE * declared.size_gb * 1e9)
+        and (
+            declared.size_gb is None
+            or known(disk.size_bytes) >= DISK_SHARE * declared.size_gb * 1e9
+        )
     )
 
 
@@ -161,17 +164,17 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
     Measured: the disks that the kernel lists, each counted for one declaration. Undeclared disks
     are no fault.
     """
-    declared = machine.disk if machine else ()
+    declared, disks = machine.disk if machine else (), known(inventory.disks)
     there = (
         ", ".join(
-            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB"
-            for disk in inventory.disks
+            f"{disk.name} {disk.model or 'without a model'} {known(disk.size_bytes) / 1e9:.0f} GB"
+            for disk in disks
         )
         or "none"
     )
     counts = {
         f"declared-disk:{n}": float(len(found))
-        for n, found in enumerate(assign_disks(declared, inventory.disks), start=1)
+        for n, found in enumerate(assign_disks(declared, disks), start=1)
     }
     check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
 
@@ -185,11 +188,11 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
 
     Measured: the link's present state in the kernel; no traffic is sent.
     """
-    found = {link.name: link for link in inventory.links}
+    found = {link.name: link for link in known(inventory.links)}
     for declared in machine.network if machine else ():
         component, link = f"net:{declared.name}", found.get(declared.name)
         there = f"links found: {', '.join(found) or 'none'}"
-        check("link_up", {component: float(link is not None and link.up)}, notes={component: there})
+        check("link_up", {component: float(bool(link and link.up))}, notes={component: there})
         speed = link.speed_mbps if link else None
         why = {
             component: "the link is down or missing"

@@ -50,17 +50,15 @@ def test_paths(
     """
     cells = topology.build(inventory, inventory.places).cells
     wanted = _declared_paths(machine)
-    index = {gpu.name: gpu.nvml_index for gpu in due_gpus}
-    offered = {(pair.a, pair.b): pair for pair in inventory.nvml.pairs}
+    offered = {(a, b): pair for a, b, pair in topology.pairs(inventory, due_gpus)}
     supported, offers, differs, ways = {}, {}, {}, {}
     for first in due_gpus:
         for second in due_gpus:
-            a, b = index[first.name], index[second.name]
             if first == second:
                 continue
             name = pair_name(first.name, second.name)
             cell = cells.get((first.name, second.name))
-            pair = offered.get((a, b)) if a is not None and b is not None else None
+            pair = offered.get((first, second))
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
                 supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
                 offers[name] = f"path {cell}; read {pair.p2p_read}, write {pair.p2p_write}"
@@ -86,13 +84,13 @@ def _declared_paths(machine: Machine | None) -> dict[str, str]:
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
 @pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
-def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+def test_nvlinks(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """How many NVLinks of each GPU are up, and the speed of the slowest of them in one direction.
 
     Measured: each link as NVML reports it. A bridge with no link up looks like no bridge, unless
     the machine file declares it.
     """
-    gpu_links.measure(inventory.nvml.devices, due_gpus, check)
+    gpu_links.measure(due_gpus, check)
 
 
 def _take(
@@ -109,7 +107,7 @@ def _take(
         notes={component: output.reason if failed else None},
     )
     for measurement, values in figures.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         check(
             measurement,
             {} if failed else {name: value for name, value in values.items() if name in due},

@@ -9,7 +9,7 @@ import pytest
 from acceptance.core.dtype import DTYPES
 from acceptance.core.siblings import ratios
 from acceptance.diagnosis.agreement import compare
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
 from acceptance.suites.fixtures.burn_evidence import (
@@ -61,7 +61,7 @@ def test_burn(
     stress-ng and stressapptest beside it. Not measured: disks and network.
     """
     found = together()
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     _products(found.gpus, siblings, gpu_heat, serials, check)
     agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn_evidence import Heats, count_readings
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
@@ -36,7 +36,7 @@ def test_patterns(
     keep for themselves, and memory under the heat of products, which the burn fills.
     """
     loads = vram_run()
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     counts, notes = count_readings(loads, "vram_miscompares", gpu_heat)
     check("vram_miscompares", counts, notes=notes, serials=serials)
     for name in ("vram_tested", "vram_rate", "vram_copy"):

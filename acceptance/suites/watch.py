@@ -11,7 +11,7 @@ from acceptance.core import clock_reasons
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import GpuHistory, ThrottleTime, running_at
 from acceptance.diagnosis.gpu_work import power_trouble
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, joined, uuids
 from acceptance.observe import nvml
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
@@ -81,7 +81,7 @@ def _each(
 
     Failures are added to `troubles`, and the other GPUs keep their figures.
     """
-    due = {one.component for one in check.due(measurement)}
+    due = check.components(measurement)
     found = {}
     for gpu, history in watched.items():
         if gpu.name in due and history.offers(reading):
@@ -118,10 +118,6 @@ def _conclude(troubles: list[str]) -> None:
         raise WatchLost("; ".join(dict.fromkeys(troubles)))
 
 
-def _serials(watched: Mapping[Gpu, GpuHistory]) -> dict[str, str | None]:
-    return {gpu.name: gpu.uuid for gpu in watched}
-
-
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
 @pytest.mark.measures("gpu_sample_period", unit="s", per="gpu")
@@ -147,8 +143,8 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
             periods[gpu.name] = history.period()
         except ValueError as error:
             troubles.append(str(error))
-    check("gpu_sample_period", periods, serials=_serials(watched))
-    check("gpu_sample_gap", gaps, serials=_serials(watched))
+    check("gpu_sample_period", periods, serials=uuids(watched))
+    check("gpu_sample_gap", gaps, serials=uuids(watched))
     lost = [f"{name} for {gap:.1f} s" for name, gap in gaps.items() if gap > LONGEST_GAP_S]
     slow = [
         f"{name} every {period:.2f} s"
@@ -217,7 +213,7 @@ def test_throttling(
         unread = _unread_reasons(
             watched, flag, "the driver does not tell why clocks are held back: update it"
         )
-        check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
+        check(measurement, seconds, skipped=unread, notes=notes, serials=uuids(watched))
     _conclude(troubles)
 
 
@@ -256,7 +252,7 @@ def test_settings(
     check(
         "gpu_settings_unchanged",
         {gpu.name: 1.0 for gpu, found in changed.items() if not found},
-        serials=_serials(watched),
+        serials=uuids(watched),
     )
     texts = [sentence for found in changed.values() for sentence in found]
     cure = (
@@ -313,7 +309,7 @@ def test_heat(
             found,
             skipped=unread,
             notes=_left_out(watched, name),
-            serials=_serials(watched),
+            serials=uuids(watched),
         )
     _conclude(troubles)
 
@@ -335,7 +331,7 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
         unread = _unread_reasons(
             watched, name, "the driver does not tell the link's state: update it"
         )
-        check(measurement, found, skipped=unread, serials=_serials(watched))
+        check(measurement, found, skipped=unread, serials=uuids(watched))
     _conclude(troubles)
 
 
@@ -363,7 +359,7 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
             return sum(history.growth(name) for name in names if history.offers(name))
 
         found = _each(watched, check, measurement, names[0], grown, troubles)
-        check(measurement, found, serials=_serials(watched))
+        check(measurement, found, serials=uuids(watched))
     _conclude(troubles)
 
 
@@ -379,13 +375,13 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     came back is in the counters.
     """
     now = nvml.probe(deadline=programs.deadline)
-    gpu_links.measure(now.devices, due_gpus, check)
-    known = {device.pci_address: device.error for device in now.devices}
-    due = {one.component for one in check.due("nvlink_active")}
+    seen = joined(due_gpus, now)
+    gpu_links.measure(seen, check)
+    due = check.components("nvlink_active")
     lost = [
-        f"{gpu.name}: {known.get(gpu.pci_address, 'NVML does not list it any more')}"
-        for gpu in due_gpus
-        if gpu.name in due and known.get(gpu.pci_address, "") is not None
+        f"{gpu.name}: {gpu.error if gpu.device else 'NVML does not list it any more'}"
+        for gpu in seen
+        if gpu.name in due and (gpu.device is None or gpu.error is not None)
     ]
     _conclude(
         [f"{now.error or '; '.join(lost)}: look for NVRM lines in `dmesg`, and run again"]

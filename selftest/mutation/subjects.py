@@ -143,8 +143,8 @@ _DECIDE: dict[str, dict[str, str]] = {
         "machine_file": "expect/declaration machine_errors"
         " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
         " | shipped_machines",
+        "observation": "observation | history/compared_run history/circumstances",
         "pcie": "pcie | expect/expect_gpu",
-        "recorded_inventory": "recorded_inventory | history/compared_run history/circumstances",
         "toml_place": "toml_place | machine_errors",
     },
     "reports": {

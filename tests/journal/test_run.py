@@ -14,20 +14,27 @@ from acceptance.core.record import Observed
 from acceptance.core.verdict import UnreadableRun
 from acceptance.journal import reader, run
 from acceptance.journal.reader import NoRun
+from acceptance.machine.observation import NOTHING
 
 
 def test_what_it_holds(tmp_path: Path) -> None:
     start, *rest = bodies = journals.bodies(journals.plan())
     root = machine_root(tmp_path / "root")
-    write_segment(tmp_path / reader.SUPERVISOR, [start, Observed({"a": 1}), *rest], root)
+    write_segment(
+        tmp_path / reader.SUPERVISOR,
+        [start, Observed({"cpu": {"model": "a processor"}}, (("", "gpu0"),)), *rest],
+        root,
+    )
     (tmp_path / "journal-load.jsonl").write_text('{"half')
     found = run.read(tmp_path)
     assert (found.folder, len(found.entries), len(found.torn)) == (tmp_path, len(bodies) + 1, 1)
     assert (found.verdict.verdict, found.first.body, found.start) == ("PASS", start, start)
-    assert (found.plan, found.observed.inventory) == (journals.plan(), {"a": 1})
+    assert (found.plan, found.inventory.cpu.model) == (journals.plan(), "a processor")
+    assert found.matrix == (("", "gpu0"),)
     assert found.seconds == found.entries[-1].boot_s - found.first.boot_s
     assert list(found.samples()) == []
-    assert judged(journals.entries(bodies)).observed.inventory == {}
+    bare = judged(journals.entries(bodies))
+    assert (bare.inventory, bare.matrix) == (NOTHING, ())
 
 
 def test_what_cannot_be_read_or_judged(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from cases import each
 
+from acceptance.machine.observation import decode
 from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
 
 INVENTORY = {
@@ -24,7 +25,7 @@ INVENTORY = {
 
 
 def test_each_component_has_its_place() -> None:
-    found = find_locations(INVENTORY)
+    found = find_locations(decode(INVENTORY))
     assert found.of("gpu0") == found.of("0000:01:00.0") == Location(address="0000:01:00.0")
     second = Location(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
     assert found.of("gpu1") == found.of("0000:81:00.0") == second
@@ -42,7 +43,7 @@ def test_what_was_not_read_is_not_known() -> None:
         "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}],
     }
     for inventory in ({}, unread):
-        found = find_locations(inventory)
+        found = find_locations(decode(inventory))
         assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Location()] * 3
 
 

@@ -301,6 +301,27 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
     assert "None" not in text
 
 
+def test_of_an_inventory_that_holds_little_the_page_shows_that() -> None:
+    little = {
+        "disks": [{"name": "sda"}],
+        "links": [{"name": "eth0", "speed_mbps": 10000}],
+        "pci": [{"address": "0000:01:00.0", "is_display": True}],
+        "nvml": {"devices": [{"name": "NVIDIA H200"}]},
+        "places": {"0000:01:00.0": {"numa_node": 0}},
+    }
+    found = samples.passing()
+    text = words(page(render.render(samples.seen(found, little))))
+    for expected in (
+        "processor model not shown",
+        "disk sda model not shown",
+        "network eth0 10000 Mbit/s, no driver",
+        "gpu0 · model not told PCI address 0000:01:00.0 kernel driver none",
+        "NVML · NVIDIA H200",
+    ):
+        assert expected in text
+    assert "None" not in text
+
+
 def test_the_ways_between_gpus_are_a_table() -> None:
     found = samples.passing()
     matrix = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]

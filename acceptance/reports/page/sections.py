@@ -118,7 +118,7 @@ def waived(page: PageRun) -> Content | None:
 def machine_as_found(page: PageRun) -> Content:
     """The machine's parts, what changed since the baseline, and the topology."""
     language, inventory = page.language, page.run.inventory
-    matrix = page.run.observed.matrix
+    matrix = page.run.matrix
     values = {
         "parts": list(machine.parts(inventory, language)),
         "changed": [drift_words.translate(text, language) for text in page.run.verdict.changed],
