@@ -22,5 +22,4 @@ def run(args: argparse.Namespace) -> int:
         closing.language_of(args),
     )
     screen = Terminal.on_stdout(language)
-    found, run_dir = machine_test.run_test(options, screen, language)
-    return closing.show_verdict(screen, found, run_dir)
+    return closing.show_verdict(screen, machine_test.run_test(options, screen, language))

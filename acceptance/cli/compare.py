@@ -12,7 +12,8 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import comparison, noise
 from acceptance.history.comparison import ComparedRun, Comparison
-from acceptance.journal import reader, run_folder
+from acceptance.journal import run as journal_run
+from acceptance.journal import run_folder
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
@@ -71,7 +72,7 @@ def _comparable(folders: Sequence[Path]) -> None:
 def _run(folder: Path) -> ComparedRun:
     """Read one run; the error of one that cannot be judged names its folder."""
     try:
-        return comparison.run_of(reader.read(folder).entries, str(folder))
+        return comparison.run_of(journal_run.read(folder), str(folder))
     except UnreadableRun as error:
         raise UnreadableRun(f"{folder}: {error}: leave it out") from error
 

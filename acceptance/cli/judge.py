@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import closing, options
+from acceptance.journal import run as journal_run
 from acceptance.reports.terminal import Terminal
-from acceptance.run import outputs
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,4 +18,4 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fold a recorded run again; returns its verdict's exit code."""
     screen = Terminal.on_stdout(closing.language_of(args))
-    return closing.show_verdict(screen, outputs.judge(args.run_dir), args.run_dir)
+    return closing.show_verdict(screen, journal_run.read(args.run_dir))

@@ -121,7 +121,7 @@ def _failed(args: argparse.Namespace, screen: Terminal) -> int:
     if ended.told:
         troubles = wrong
     elif left is not None and left.run_dir is not None:
-        troubles = (*wrong, *notices.notify_run(Path(left.run_dir), settings))
+        troubles = (*wrong, *notices.notify_recorded(Path(left.run_dir), settings))
     else:
         troubles = (*wrong, *notices.notify_no_run(ended.text, settings))
     for sentence in troubles:

@@ -15,15 +15,14 @@ from pathlib import Path
 import msgspec
 
 from acceptance import __version__
-from acceptance.core import regular_file
-from acceptance.core.record import RunStarted
+from acceptance.core import duration, regular_file
 from acceptance.history import baseline, durable_file, era, location
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, reader
-from acceptance.machine import observation
+from acceptance.journal import run as journal_run
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
@@ -157,17 +156,16 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
 
     `anew` is as in `baseline.make`. Raises BaselineRefused, JournalError or UnreadableRun.
     """
-    found = reader.read(run_dir)
-    if found.torn:
-        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.RUN_AGAIN}")
-    start = next(
-        (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
-    )
-    if start is None:
+    journal = reader.read(run_dir)
+    if journal.torn:
+        raise BaselineRefused(f"{run_dir}: {journal.torn[0]}: {baseline.RUN_AGAIN}")
+    if duration.first_record(journal.entries) is None:
         raise BaselineRefused(
             f"{run_dir}: was ended before its plan was written, so it proves nothing: "
             f"{baseline.RUN_AGAIN}"
         )
+    run = journal_run.judge(journal)
+    start = run.start
     if start.machine_id != clock.machine_id(root):
         raise BaselineRefused(
             f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that "
@@ -175,16 +173,12 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
         )
     try:
         return baseline.make(
-            found.entries,
+            run,
             book,
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
-            era=era.era_of_run(
-                start.plan,
-                start.provenance,
-                observation.inventory_of(found.entries),
-            ).facts,
+            era=era.era_of_run(run.plan, start.provenance, run.inventory).facts,
             anew=anew,
         )
     except baseline.RunRejected as error:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from acceptance.core import direction, duration
-from acceptance.core.fold import fold
+from acceptance.core import direction
 from acceptance.core.judgement import Judgement
-from acceptance.core.record import Entry, Outcome, RunStarted
+from acceptance.core.record import Outcome
 from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.facts import circumstances
 from acceptance.history.matching import (
@@ -25,7 +24,7 @@ from acceptance.history.matching import (
     unique_identities,
 )
 from acceptance.history.noise import NoiseBook, Spread
-from acceptance.machine import observation
+from acceptance.journal.run import Run
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
@@ -318,24 +317,19 @@ def _differences(
             yield FactDifference(*key, values)
 
 
-def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
-    """A run, with `name` to distinguish it from others.
-
-    Raises UnreadableRun if the run cannot be judged.
-    """
-    verdict = fold(entries)
-    start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
-    inventory = observation.inventory_of(entries)
+def run_of(run: Run, name: str) -> ComparedRun:
+    """A run, with `name` to distinguish it from others."""
+    verdict, inventory = run.verdict, run.inventory
     return ComparedRun(
         name,
         verdict,
-        start.machine_id,
+        run.start.machine_id,
         virtual=bool(inventory.cpu.virtualised),
         identities=identities(inventory) | _measured(verdict),
         facts=circumstances(
             verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
         ),
-        seconds=duration.seconds(entries),
+        seconds=run.seconds,
     )
 
 

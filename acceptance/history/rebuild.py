@@ -23,6 +23,8 @@ from acceptance.history.night import Night
 from acceptance.history.night_file import UnreadableNight
 from acceptance.history.store import Store, StoredNight
 from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 
 _OLDER = "nights whose runs an older rigproof removed, if there are any, are in the old file alone"
 _TOLD = 3  # names in a message; the folders have them all
@@ -46,10 +48,13 @@ class _Found:
     after: str | None = None
 
 
-def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
+def open_history(
+    out: Path, machine_id: str, last: Run | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """The history of a machine, sound and up to date with the runs in `out`, and messages.
 
-    A damaged history is set aside and rebuilt. Raises HistoryError if it cannot be.
+    A damaged history is set aside and rebuilt. `last` is a run of `out` that need not be read
+    again. Raises HistoryError if it cannot be.
     """
     path = location.database(out, machine_id)
     try:
@@ -61,20 +66,22 @@ def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
             store.close()
             raise
     except DamagedHistory as error:
-        return rebuild(out, machine_id, _why(error))
+        return rebuild(out, machine_id, _why(error), last)
     try:
-        return store, catch_up(store, out, machine_id)[1]
+        return store, catch_up(store, out, machine_id, last)[1]
     except BaseException:
         store.close()
         raise
 
 
-def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
+def rebuild(
+    out: Path, machine_id: str, why: str | None = None, last: Run | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """Make a new history from the runs and night files in `out`; returns it with messages.
 
     Nights that only the old file holds are written to their files first, if it is sound. The old
     file is kept. `why` says what is wrong with it; None if nothing is. A process that dies here
-    leaves the old file or the whole new one. Raises HistoryError.
+    leaves the old file or the whole new one. `last` is as in `open_history`. Raises HistoryError.
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
@@ -83,13 +90,13 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
         damage = _damage(path, out, machine_id)
         notices: list[str] = []
         if damage or not why:  # else another process has rebuilt it already
-            notices = _rebuild_file(out, machine_id, path, damage)
+            notices = _rebuild_file(out, machine_id, path, damage, last)
         if damage and older:
             notices.append(_OLDER)
     store = Store.open(path)
     try:
         # runs that ended meanwhile
-        notices += catch_up(store, out, machine_id)[1]
+        notices += catch_up(store, out, machine_id, last)[1]
     except BaseException:
         store.close()
         raise
@@ -164,12 +171,14 @@ def _first(names: Sequence[str]) -> str:
     return "; ".join(names[:_TOLD]) + more
 
 
-def _rebuild_file(out: Path, machine_id: str, path: Path, damage: str | None) -> list[str]:
+def _rebuild_file(
+    out: Path, machine_id: str, path: Path, damage: str | None, last: Run | None
+) -> list[str]:
     """Make the new file beside the old one and put it in its place; returns messages."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)
     with Store.open(making, locked=True) as store:
-        count, notices = catch_up(store, out, machine_id)
+        count, notices = catch_up(store, out, machine_id, last)
     # The last connection to close empties the write-ahead log. If the disk was full, the log stays,
     # and the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
@@ -207,11 +216,13 @@ def _remove(path: Path) -> None:
         path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
 
 
-def catch_up(store: Store, out: Path, machine_id: str) -> tuple[int, tuple[str, ...]]:
+def catch_up(
+    store: Store, out: Path, machine_id: str, last: Run | None
+) -> tuple[int, tuple[str, ...]]:
     """Add every closed run and every night file of this machine that the store lacks, oldest first.
 
-    Returns how many were added, and messages. Raises HistoryError; a run or a file that cannot be
-    read is reported and left out.
+    Returns how many were added, and messages. `last` is as in `open_history`. Raises HistoryError;
+    a run or a file that cannot be read is reported and left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
@@ -229,7 +240,7 @@ def catch_up(store: Store, out: Path, machine_id: str) -> tuple[int, tuple[str, 
     for run in _order(found.values()):
         try:
             if run.folder is not None:
-                count += store.add(_night(out, run.folder), run.folder)
+                count += store.add(_night(out, run.folder, run.run_id, last), run.folder)
             else:
                 record = night_file.read(run.path, machine_id)
                 count += store.add(record.night, pruned=record.pruned)
@@ -240,8 +251,10 @@ def catch_up(store: Store, out: Path, machine_id: str) -> tuple[int, tuple[str, 
     return count, ()
 
 
-def _night(out: Path, folder: str) -> Night:
-    return night.night_from_entries(reader.read(out / folder).entries)
+def _night(out: Path, folder: str, run_id: str, last: Run | None) -> Night:
+    if last is not None and (last.folder.name, last.start.run_id) == (folder, run_id):
+        return night.night_of(last)
+    return night.night_of(journal_run.read(out / folder))
 
 
 def _runs(

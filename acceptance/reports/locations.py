@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
-from acceptance.journal.reader import Journal
-from acceptance.machine import observation
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 
@@ -62,9 +60,9 @@ class Locations:
 NO_LOCATIONS = Locations()
 
 
-def find_locations(journal: Journal) -> Locations:
-    """The location of each component in the journal's inventory."""
-    return Locations(dict(_all(observation.inventory_of(journal.entries))))
+def find_locations(inventory: Inventory) -> Locations:
+    """The location of each component in a run's inventory."""
+    return Locations(dict(_all(inventory)))
 
 
 def _all(inventory: Inventory) -> Iterator[tuple[str, Location]]:

@@ -44,6 +44,7 @@ from acceptance.history.night import PartMeasurement
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
+from acceptance.journal.run import Run
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
@@ -164,13 +165,13 @@ class HistoryRecall:
             made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
         )
 
-    def keep(self) -> tuple[str, ...]:
-        """Add every closed run that the history lacks, this one included.
+    def keep(self, run: Run) -> tuple[str, ...]:
+        """Add this run, and every other closed run that the history lacks.
 
         Returns the sentences that `recall` has not reported yet.
         """
         try:
-            store, said = rebuild.open_history(self._out, self._machine_id)
+            store, said = rebuild.open_history(self._out, self._machine_id, run)
             store.close()
         except HistoryError as error:
             return (f"the run is not in the history yet: {error}: the next run adds it",)

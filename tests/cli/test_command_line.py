@@ -18,6 +18,7 @@ import msgspec
 import product_session
 import pytest
 from cases import each
+from runs import write_views
 
 from acceptance import __main__, resources
 from acceptance.__main__ import main
@@ -26,7 +27,7 @@ from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.observe import inventory
 from acceptance.reports import languages
-from acceptance.run import lock, outputs, signals, supervisor
+from acceptance.run import lock, signals, supervisor
 
 Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
@@ -603,5 +604,5 @@ def test_stray_modules_are_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_the_drafted_words_are_what_the_journal_holds(tmp_path: Path) -> None:
     """verdict.json is plain JSON: any reader takes it."""
     run = record(tmp_path / "run")
-    outputs.write(run)
+    write_views(run)
     assert msgspec.json.decode((run / "verdict.json").read_bytes())["verdict"] == "PASS"

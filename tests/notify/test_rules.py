@@ -17,7 +17,6 @@ import samples
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from acceptance.core.fold import fold
 from acceptance.core.record import Observed, Postponed, RunEnded
 from acceptance.history.reference import FirstNights, Level, Reference, ReferenceBounds
 from acceptance.notify import textfile
@@ -52,14 +51,14 @@ def everything() -> tuple[bytes, ...]:
     )
     made = msgspec.structs.replace(made, birth=birth)
     started, *rest = journals.bodies(made)
-    ran = samples.journal([started, Observed(machine_facts.machine(1)), *rest])
-    put_off = samples.journal(
+    ran = samples.run([started, Observed(machine_facts.machine(1)), *rest])
+    put_off = samples.run(
         [started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")]
     )
     return (
-        textfile.run_metrics(fold(ran.entries), ran),
-        textfile.run_metrics(*samples.mixed()),
-        textfile.night_metrics(fold(put_off.entries), put_off),
+        textfile.run_metrics(ran),
+        textfile.run_metrics(samples.mixed()),
+        textfile.night_metrics(put_off),
     )
 
 
@@ -135,6 +134,6 @@ def test_prometheus_has_nothing_against_the_metrics(tmp_path: Path) -> None:
         ("mixed", samples.mixed()),
         ("hostile", samples.hostile('\\ " \n {} \x1b 中')),
     ):
-        (tmp_path / name).write_bytes(textfile.run_metrics(*run) + textfile.night_metrics(*run))
+        (tmp_path / name).write_bytes(textfile.run_metrics(run) + textfile.night_metrics(run))
         done = promtool("check", "metrics", stdin=tmp_path / name)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

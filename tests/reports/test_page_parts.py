@@ -15,6 +15,7 @@ import sample_runs
 from cases import each
 from lxml import html as lxml_html
 from msgspec.structs import replace
+from runs import write_views
 
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
@@ -23,15 +24,14 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due
 from acceptance.core.record import RunClosed
-from acceptance.core.verdict import Verdict
 from acceptance.expect import gpu_limits
-from acceptance.journal import reader
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.observation import NOTHING, decode
 from acceptance.machine.topology import build
 from acceptance.reports.locations import find_locations
 from acceptance.reports.page import bars, cards, heat, peaks, run_log, topology
-from acceptance.run import outputs
 from selftest import drawn_runs
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
@@ -236,10 +236,9 @@ def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
 # --- cards ---
 
 
-def shown(verdict: Verdict, found: reader.Journal, *kinds: str) -> list[cards.FindingCard]:
-    return list(
-        cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), find_locations(found), ENGLISH)
-    )
+def shown(found: Run, *kinds: str) -> list[cards.FindingCard]:
+    verdict, where = found.verdict, find_locations(found.inventory)
+    return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), where, ENGLISH))
 
 
 @pytest.fixture(scope="module")
@@ -248,9 +247,8 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
-    found = reader.read(slow)
-    verdict = fold(found.entries)
-    told = shown(verdict, found, "fail")
+    found = journal_run.read(slow)
+    told, verdict = shown(found, "fail"), found.verdict
     assert len(told) < 10 < len(verdict.of_kind("fail"))
     assert sum(len(card.faults) + len(card.texts) for card in told) == len(verdict.of_kind("fail"))
     narrow = next(card for card in told if card.checks == ("watch.pcie_link",))
@@ -268,8 +266,8 @@ def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
 
 
 def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: Path) -> None:
-    found = reader.read(sample_runs.write("reboot", tmp_path / "run"))
-    told = shown(fold(found.entries), found, "error", "skip")
+    found = journal_run.read(sample_runs.write("reboot", tmp_path / "run"))
+    told = shown(found, "error", "skip")
     never = next(card for card in told if card.texts == ("never ran",))
     assert len(never.checks) > 3
     assert [card.checks for card in told if card.texts == ("did not finish",)] == [
@@ -299,7 +297,7 @@ def test_a_margin_is_told_in_the_unit_and_as_a_share(
 
 def page(name: str, folder: Path) -> lxml_html.HtmlElement:
     run = sample_runs.write(name, folder / name)
-    outputs.write(run)
+    write_views(run)
     text = (run / "report.html").read_text(encoding="utf-8")
     assert len(text.encode()) < 1_000_000
     return lxml_html.document_fromstring(text)
@@ -335,7 +333,7 @@ def test_the_recorded_h200_is_shown_with_its_telemetry_tables_and_logs(tmp_path:
 
 
 def test_what_is_slowed_by_heat_is_shaded(slow: Path) -> None:
-    outputs.write(slow)
+    write_views(slow)
     tree = lxml_html.document_fromstring((slow / "report.html").read_text(encoding="utf-8"))
     cool, hot = tree.iter("figure")
     assert not cool.find_class("slow")

@@ -12,13 +12,13 @@ import pytest
 from cases import each
 from journals import bodies, check, due, entries, plan
 from run_left import Run
-from runs import machine_root
+from runs import machine_root, write_views
 
 from acceptance.core import fold, judgement
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
-from acceptance.run import outputs
+from acceptance.journal import run as journal_run
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
 
@@ -49,7 +49,7 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
     with segment.Writer(run_dir / reader.SUPERVISOR, machine_root(folder / "root")) as writer:
         for entry in entries(records):
             writer.write(entry.body)
-    verdict = outputs.write(run_dir)
+    verdict = write_views(run_dir).verdict
     return Run(verdict.exit_code(), f"{verdict.verdict}\n", "", 3.0, run_dir)
 
 
@@ -148,7 +148,7 @@ def test_a_fold_that_counts_only_what_sessions_say_failed_is_missed(
         checks = tuple(passed(one) for one in folded.checks)
         return msgspec.structs.replace(folded, verdict="PASS", checks=checks, findings=())
 
-    monkeypatch.setattr(outputs, "fold", lenient)
+    monkeypatch.setattr(journal_run, "fold", lenient)
     assert not row(made(tmp_path)).caught
 
 
