@@ -10,6 +10,7 @@ IMAGE   ?=
 REPORT_LANG ?=
 BASE    ?=
 COLD    ?=
+ADD     ?=
 RUN     ?= $(OUT)/latest
 RUNS    ?=
 TORCH_PYTHON ?= python3
@@ -34,7 +35,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge \
         report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu \
-        mutants test test-all test-attack test-e2e test-gpu lint bench clean
+        messages mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -137,6 +138,9 @@ nights-gpu: ## a baseline and three short nights on this machine's GPUs (MACHINE
 
 test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu
+
+messages: .venv/.test ## bring the translations up to date with the sentences (ADD=de: a new one)
+	@scripts/messages $(ADD)
 
 lint: .venv/.test ## check style, import rules and types with tox
 	@.venv/bin/tox run -q -e lint,type

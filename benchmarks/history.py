@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from acceptance import resources
-from acceptance.history import drift_rules, export, noise, queries, retention
+from acceptance.history import drift_rules, export, location, noise, queries, retention
 from acceptance.history.era import Era
 from acceptance.history.night import Night, NightMeasurement, SeriesKey
 from acceptance.history.reference_builder import build_reference
@@ -146,7 +146,7 @@ def main() -> int:
     options = parser.parse_args()
     measured = lines(options.measurements)
     with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as scratch:
-        path = Path(scratch) / "history.sqlite3"
+        path = location.database(Path(scratch), "machine-1")
         began = time.monotonic()
         build(path, options.nights, measured)
         held = path.stat().st_size

@@ -25,16 +25,14 @@ RENDER = """
 import resource, sys
 from pathlib import Path
 from acceptance.expect import gpu_limits
-from acceptance.journal import reader, samples
-from acceptance.core.fold import fold
+from acceptance.journal import run
 from acceptance.reports.page import render as page
 folder = Path(sys.argv[1])
-found = reader.read(folder)
-text = page.render(fold(found.entries), found, samples.read_samples(folder / reader.GPU_TELEMETRY), gpu_limits.sheets())
+text = page.render(run.read(folder), gpu_limits.sheets())
 (folder / "report.html").write_bytes(text.encode("utf-8"))
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(used.ru_maxrss, used.ru_utime + used.ru_stime)
-"""  # noqa: E501
+"""
 
 
 def made(hours: int, folder: Path) -> None:

@@ -16,8 +16,9 @@ from run_left import Run
 from acceptance.core.record import RunClosed, RunEnded, Sample
 from acceptance.core.verdict import UnreadableRun
 from acceptance.journal import reader, run_folder, segment
+from acceptance.journal import run as journal_run
 from acceptance.journal.segment import SegmentHead
-from acceptance.run import outputs, unfinished
+from acceptance.run import unfinished
 
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 Bytes = Mapping[str, bytes]
@@ -74,7 +75,7 @@ class Cut:
         try:
             whole = is_whole(self.folder)
             reader.read(self.folder, telemetry=True)
-            judged = outputs.judge(self.folder).verdict
+            judged = journal_run.read(self.folder).verdict.verdict
         except segment.JournalError as error:
             yield f"the journal does not read back: {error}"
             return
@@ -115,7 +116,7 @@ class Cut:
         verdict, found = self._verdict(), reader.read(self.folder, telemetry=True)
         whole = is_whole(self.folder)
         unplanned = "before its plan was written" in json.dumps(verdict["unjudged"])
-        due = outputs.judge(self.folder).verdict if whole else "UNJUDGED"
+        due = journal_run.read(self.folder).verdict.verdict if whole else "UNJUDGED"
         if verdict["verdict"] != due:
             yield f"verdict.json says {verdict['verdict']}, and {due} is due"
         if not unplanned and not all(

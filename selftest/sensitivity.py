@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.limit import quantity
 from selftest.alarms import false_alarms
 from selftest.drawn_runs import Machine, everything, machines
 from selftest.durations import lasting
 from selftest.noise import table
-from selftest.probe import Caught, Known, smallest, subjects, unable
+from selftest.probe import RATES, Caught, Known, smallest, subjects, unable
 from selftest.row import FalseAlarms, Sensitivity
 from selftest.sensitivity_rows import COUNTED, SLOW, Asked
 from selftest.slowness import PAST, PERCENTS, Share, caught_slow
@@ -99,28 +100,30 @@ def _cell(one: Asked, name: str, runs: int, seed: int, known: Known) -> Cell | N
     warned = (min if one.mode == "any" else max)(
         caught.warns for caught in found if caught.warns is not None
     )
-    return Cell(name, _caught(one, worst, warned), _missed(one, worst, warned), _how(worst))
+    return Cell(name, _caught(worst, warned), _missed(worst, warned), _how(worst))
 
 
-def _caught(one: Asked, worst: Caught, warned: float) -> str:
+def _caught(worst: Caught, warned: float) -> str:
     assert worst.fails is not None
     if warned < worst.fails:
-        return f"fails at {_size(one, worst.fails)}, remarked at {_size(one, warned)}"
-    return f"fails at {_size(one, worst.fails)}"
+        return f"fails at {_size(worst, worst.fails)}, remarked at {_size(worst, warned)}"
+    return f"fails at {_size(worst, worst.fails)}"
 
 
-def _missed(one: Asked, worst: Caught, warned: float) -> str:
+def _missed(worst: Caught, warned: float) -> str:
     assert worst.fails is not None
     smaller = [step for step in worst.subject.steps if step < min(warned, worst.fails)]
-    return _size(one, smaller[-1]) if smaller else "nothing"
+    return _size(worst, smaller[-1]) if smaller else "nothing"
 
 
-def _size(one: Asked, value: float) -> str:
-    if one.unit == "%":
+def _size(caught: Caught, value: float) -> str:
+    """A fault in the reader's terms: rates in per cent, seconds in milliseconds."""
+    unit = caught.subject.due.unit
+    if unit in RATES:
         return f"{100 * value:.1f} %"
-    if one.unit == "ms":
+    if unit == "s":
         return f"{1000 * value:g} ms"
-    return f"{value:g} {one.unit}".strip()
+    return quantity(value, unit)
 
 
 def _how(worst: Caught) -> str:

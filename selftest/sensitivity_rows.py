@@ -26,7 +26,6 @@ class Asked:
     machines: tuple[str, ...]
     mode: Mode = "each"
     less: bool = True
-    unit: str = "%"
 
 
 D = f"({'|'.join(DTYPES)})"
@@ -101,46 +100,40 @@ COUNTED = (
         r"|copy_faults|.*_failures|burn_digests_differ",
         BOARD,
         less=False,
-        unit="",
     ),
     Asked(
         "uncorrected ECC errors, before the run or in it",
         r"gpu_ecc_uncorrected(_new)?",
         BOARD,
         less=False,
-        unit="",
     ),
     Asked(
         "rows remapped in the run; remaps pending or failed",
         r"gpu_remapped_new|gpu_remap_(pending|failed)",
         BOARD,
         less=False,
-        unit="",
     ),
-    Asked("rows remapped before the run", r"gpu_remapped_uncorrected", BOARD, less=False, unit=""),
+    Asked("rows remapped before the run", r"gpu_remapped_uncorrected", BOARD, less=False),
     Asked(
         "pages retired in the run, or waiting for it",
         r"gpu_retired_new|gpu_retirement_pending",
         BOARD,
         less=False,
-        unit="",
     ),
-    Asked("pages retired before the run", r"gpu_retired_pages", BOARD, less=False, unit=""),
+    Asked("pages retired before the run", r"gpu_retired_pages", BOARD, less=False),
     Asked(
         "PCI Express packets sent again",
         r"gpu_pcie_replays|burn_errors_new",
         BOARD,
         less=False,
-        unit="",
     ),
     Asked(
         "NVLink packets broken or sent again",
         r"gpu_nvlink_(replays|crc_errors)|burn_nvlink_errors_new",
         BOARD,
         less=False,
-        unit="",
     ),
-    Asked("NVLinks trained again", r"gpu_nvlink_recoveries", BOARD, less=False, unit=""),
+    Asked("NVLinks trained again", r"gpu_nvlink_recoveries", BOARD, less=False),
     Asked(
         (
             "kernel messages of a hardware fault, faults in a disk's SMART report, throttling "
@@ -149,15 +142,13 @@ COUNTED = (
         r"kernel_faults_(before|during)|disk_faults|cpu_throttle_events",
         ALL,
         less=False,
-        unit="",
     ),
     Asked(
         "lanes, or generations, of PCI Express missing under load",
         r"gpu_link_(width|gen)",
         ALONE,
-        unit="",
     ),
-    Asked("NVLinks of 18 down", r"nvlink_active", BOARD, unit=""),
+    Asked("NVLinks of 18 down", r"nvlink_active", BOARD),
     Asked("an NVLink that is slow", r"nvlink_speed", BOARD),
     Asked(
         (
@@ -168,16 +159,14 @@ COUNTED = (
         r"|gpu_link_(width|gen)_max"
         r"|p2p_supported",
         BOARD,
-        unit="",
     ),
-    Asked("multiprocessors of a GPU missing", r"gpu_sm_count", ALONE, unit=""),
+    Asked("multiprocessors of a GPU missing", r"gpu_sm_count", ALONE),
     Asked("memory of a GPU missing", r"gpu_memory_total", ALONE),
     Asked("RAM missing, as the kernel sees it", r"memory_total", DESK),
     Asked(
         "memory modules, disks, cores, threads, sockets or network links missing",
         r"dimm_(count|present)|disk_count|cpu_(cores|threads|sockets)|link_up",
         ALL,
-        unit="",
     ),
     Asked(
         "a module smaller or slower than declared, a network link slower",
@@ -189,35 +178,28 @@ COUNTED = (
         r".*_differs",
         ALL,
         less=False,
-        unit="",
     ),
     Asked(
         "compares of a ring of results that gpu-burn does not get to (8 are usual)",
         rf"gpu_burn_compares_{MODE}",
         ONE,
-        unit="",
     ),
     Asked(
         "a GPU hotter than the recorded ones, by its margin",
         r"gpu_temperature_margin",
         ONE,
-        unit="degC",
     ),
-    Asked(
-        "a GPU hotter than its equals", r"burn_temperature_spread", BESIDE, less=False, unit="degC"
-    ),
+    Asked("a GPU hotter than its equals", r"burn_temperature_spread", BESIDE, less=False),
     Asked(
         "a processor hotter than usual (75 degC, assumed)",
         r"cpu_temperature",
         DESK,
         less=False,
-        unit="degC",
     ),
     Asked(
         "a slowdown, thermal slowdown or power brake that the driver sums",
         r"gpu_(hw_slowdown|(hw|sw)_thermal_slowdown|power_brake)",
         ONE,
         less=False,
-        unit="ms",
     ),
 )

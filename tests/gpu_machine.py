@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import (
     GpuCounters,
     GpuProcess,
@@ -23,6 +24,7 @@ from acceptance.machine.inventory import (
     NvmlAnswer,
     NvmlDevice,
     NvmlPair,
+    PciFunction,
 )
 from acceptance.observe.inventory import observe
 from acceptance.process.deadline import Deadline
@@ -121,6 +123,15 @@ def device(index: int, /, *, traits: GpuTraits | None = TRAITS, **more: object) 
         counters=COUNTERS,
     )
     return replace(known, **more)  # type: ignore[arg-type]
+
+
+def gpu(index: int, /, **more: object) -> Gpu:
+    """That GPU as it is due; `more` changes NVML's record of it."""
+    function = PciFunction(
+        address(index), "10de:2684", "030000", True, False, "nvidia", True, "a1",
+        16.0, 16, 16.0, 16, 16.0, 16, 0,
+    )  # fmt: skip
+    return Gpu(f"gpu{index}", function, device(index, **more))  # type: ignore[arg-type]
 
 
 def pairs(

@@ -31,7 +31,6 @@ from acceptance.core.collection import CollectedCheck, Session
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
 from acceptance.core.waiver import Waiver
-from acceptance.expect import limit_book
 from acceptance.journal import provenance, segment
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
@@ -44,7 +43,7 @@ from acceptance.session import context
 MARKS = """
 import pytest
 pytestmark = [pytest.mark.session("load"), pytest.mark.costs(1.0)]
-copy = pytest.mark.measures("copy", unit="GB/s", per="gpu")
+copy = pytest.mark.measures("copy")
 """
 OWN = context.SUITES
 
@@ -133,7 +132,6 @@ def collected() -> context.Answer:
 
 
 observed = functools.cache(observe)
-defaults = functools.cache(limit_book.read_defaults)
 
 
 def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +139,6 @@ def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     stay as they are while the tests run.
     """
     known_provenance(monkeypatch)
-    monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", observed)
     monkeypatch.setattr(
         planning, "start_collection", lambda _root: contextlib.nullcontext(collected)

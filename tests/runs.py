@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.record import Body
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.record import Body, Entry
 from acceptance.journal import provenance, segment
+from acceptance.journal import run as journal_run
+from acceptance.journal.reader import Journal
+from acceptance.journal.run import Run
+from acceptance.run import outputs
 
 commit, digest = functools.cache(provenance.commit), functools.cache(provenance.package_digest)
 
@@ -46,6 +51,19 @@ def write_segment(path: Path, records: Iterable[Body], root: Path) -> Path:
         for record in records:
             writer.write(record)
     return path
+
+
+def write_views(folder: Path, language: Language = ENGLISH) -> Run:
+    """Read a run and write its files, as its end does."""
+    run = journal_run.read(folder)
+    outputs.write(run, language)
+    return run
+
+
+def judged(entries: Iterable[Entry], torn: Iterable[str] = ()) -> Run:
+    """A run of these entries, as if they had been read from a folder."""
+    folder = Path("/runs/run-1")
+    return journal_run.judge(Journal(folder, tuple(entries), tuple(torn), ("boot",), 1))
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:

@@ -16,13 +16,14 @@ import jsonschema
 import junitparser
 import pytest
 import statement
+from runs import write_views
 
 from acceptance.__main__ import main
 from acceptance.core.record import Measured
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.gpu_history import histories
 from acceptance.journal import reader, segment
-from acceptance.run import outputs
+from acceptance.journal import run as journal_run
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "fixtures/recordings/h200/runs"
@@ -48,7 +49,7 @@ def recorded(
 @pytest.fixture(scope="module")
 def written(recorded: tuple[dict[str, Any], Path]) -> Verdict:
     """The verdict on the run, whose files lie in its folder now."""
-    return outputs.write(recorded[1])
+    return write_views(recorded[1]).verdict
 
 
 def test_every_folder_is_indexed() -> None:
@@ -118,7 +119,7 @@ def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:
 
 
 def test_a_recorded_night_was_held_against_its_baseline_without_a_word() -> None:
-    verdict = outputs.judge(RUNS / "1xh200-nightly-after")
+    verdict = journal_run.read(RUNS / "1xh200-nightly-after").verdict
     judged = [one for check in verdict.checks for one in check.judged]
     held = {one.due.measurement for one in judged if one.due.past is not None}
     assert {"gemm_bf16", "gemm_f64", "burn_f8", "copy_h2d", "vram_copy", "gpu_temperature"} <= held

@@ -6,23 +6,20 @@ import argparse
 from dataclasses import replace
 
 from acceptance.cli import closing, machine_test, run_options
-from acceptance.cli import options as cli_options
 from acceptance.reports.terminal import Terminal
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof accept`."""
-    cli_options.run(parser)
-    cli_options.run_dir_file(parser)
+    """Add the arguments of `rigproof accept`."""
+    machine_test.arguments(parser, "accept")
 
 
 def run(args: argparse.Namespace) -> int:
     """Test the machine; returns the verdict's exit code."""
     machine_test.forget(args.run_dir_file)
     options, language = (
-        replace(run_options.options(args), run_dir_file=args.run_dir_file),
+        replace(run_options.read(args), run_dir_file=args.run_dir_file),
         closing.language_of(args),
     )
     screen = Terminal.on_stdout(language)
-    found, run_dir = machine_test.run_test(options, screen, language)
-    return closing.show_verdict(screen, found, run_dir)
+    return closing.show_verdict(screen, machine_test.run_test(options, screen, language))

@@ -24,41 +24,26 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof baseline`."""
+    """Add the arguments of `rigproof baseline`."""
     parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     text = (
         "make a passed run the baseline of this machine; a baseline can only tighten limits, "
         "never loosen them"
     )
-    accept = what.add_parser("accept", help=text, description=text, epilog=EPILOG)
-    accept.add_argument(
-        "run_dir",
-        metavar="RUN",
-        type=options.path,
-        help="folder of the run, such as reports/latest",
-    )
+    accept = options.add(what, "accept", text, EPILOG)
+    options.run_dir(accept, "RUN")
     accept.add_argument(
         "--replace",
         action="store_true",
         help="replace the current baseline (the old one is kept in baselines/)",
     )
-    accept.add_argument(
-        "--out",
-        metavar="DIR",
-        type=options.path,
-        help="folder of the runs and their history (default: the run's parent folder)",
+    options.out(
+        accept, None, "folder of the runs and their history (default: the run's parent folder)"
     )
     options.language(accept)
-    text = "show the baseline of this machine"
-    show = what.add_parser("show", help=text, description=text, epilog=EPILOG)
-    show.add_argument(
-        "--out",
-        metavar="DIR",
-        type=options.path,
-        default=Path("reports"),
-        help="folder of the runs and their history (default: reports)",
-    )
+    show = options.add(what, "show", "show the baseline of this machine", EPILOG)
+    options.out(show, text="folder of the runs and their history (default: reports)")
     show.add_argument("--json", action="store_true", help="print the whole baseline as JSON")
     options.language(show)
 
@@ -71,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
         accept(args.run_dir, args.out, screen, replace=args.replace, language=language)
     else:
         show(args.out, screen, as_json=args.json, language=language)
-    if screen.failure:
-        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    closing.require_output(screen)
     return 0
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from acceptance.core.language import Language
-from acceptance.core.verdict import Verdict
-from acceptance.journal import reader, run_folder
+from acceptance.journal import run_folder
+from acceptance.journal.run import Run
 from acceptance.reports import languages
 from acceptance.reports.locations import find_locations
 from acceptance.reports.terminal import Terminal
+
+
+def require_output(screen: Terminal) -> None:
+    """Raise OSError if standard output was closed before all was printed."""
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
 
 
 def language_of(args: argparse.Namespace) -> Language:
@@ -24,11 +29,9 @@ def language_of(args: argparse.Namespace) -> Language:
     return languages.choose(args.lang, os.environ)
 
 
-def show_verdict(screen: Terminal, verdict: Verdict, run_dir: Path) -> int:
+def show_verdict(screen: Terminal, run: Run) -> int:
     """Show a run's verdict and the paths of its files; returns its exit code."""
-    where = find_locations(reader.read(run_dir))
-    names = (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)
-    screen.verdict(
-        verdict, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where
-    )
-    return verdict.exit_code()
+    files = [run.folder / name for name in (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)]
+    shown = [str(file) for file in files if file.is_file()]
+    screen.verdict(run.verdict, shown, find_locations(run.inventory))
+    return run.verdict.exit_code()

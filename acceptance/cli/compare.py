@@ -12,7 +12,8 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
-from acceptance.journal import reader, run_folder
+from acceptance.journal import run as journal_run
+from acceptance.journal import run_folder
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
@@ -23,7 +24,7 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof compare`."""
+    """Add the arguments of `rigproof compare`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "run_dirs",
@@ -71,7 +72,7 @@ def _comparable(folders: Sequence[Path]) -> None:
 def _run(folder: Path) -> ComparedRun:
     """Read one run; the error of one that cannot be judged names its folder."""
     try:
-        return comparison.run_of(reader.read(folder).entries, str(folder))
+        return comparison.run_of(journal_run.read(folder), str(folder))
     except UnreadableRun as error:
         raise UnreadableRun(f"{folder}: {error}: leave it out") from error
 
@@ -102,6 +103,5 @@ def show(
             page, comparison_page.render(found, language).encode("utf-8"), then="start again"
         )
         screen.path(str(page))
-    if screen.failure:
-        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    closing.require_output(screen)
     return found

@@ -9,7 +9,7 @@ from acceptance import resources
 from acceptance.cli import compare, history
 from acceptance.cli.read import NoRecording
 from acceptance.core import collection, verdict
-from acceptance.expect import limit_book, sheet
+from acceptance.expect import measurements, sheet
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import reader, segment
@@ -18,7 +18,7 @@ from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
 from acceptance.process import command
-from acceptance.reports import advice, languages
+from acceptance.reports import advice, languages, po_file
 from acceptance.run import lock, planning, profile, signals, supervisor
 from acceptance.station import base, gpu_grant
 from acceptance.station.image.engine import ImageError
@@ -52,13 +52,14 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     planning.PreparationError,
     ImageError,
     gpu_grant.GrantError,
-    limit_book.LimitFileError,
+    measurements.MeasurementFileError,
     sheet.SheetError,
     noise.NoiseFileError,
     change_rules.ChangeFileError,
     drift_rules.DriftFileError,
     resources.FixtureMissing,
     advice.AdviceFileError,
+    po_file.BrokenCatalogue,
     sysfs.SysfsError,
     BaselineUnsound,
     HistoryError,

@@ -32,7 +32,7 @@ EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 usage e
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof history`."""
+    """Add the arguments of `rigproof history`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "measurement",
@@ -120,8 +120,7 @@ def run(args: argparse.Namespace) -> int:
         histories.prune(args.keep_days, args.keep_gib)
     else:
         histories.show(args.page)
-    if screen.failure:
-        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    closing.require_output(screen)
     return 0
 
 

@@ -13,7 +13,7 @@ from acceptance.reports.text import one_line
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof inventory`."""
+    """Add the arguments of `rigproof inventory`."""
     parser.add_argument(
         "--write",
         metavar="FILE",

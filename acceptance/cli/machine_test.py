@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from acceptance.cli import options as cli_options
 from acceptance.cli import run_options
 from acceptance.core.language import Language
 from acceptance.core.record import Note
-from acceptance.core.verdict import Verdict
 from acceptance.journal import run_folder
+from acceptance.journal.run import Run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import gpu_selection
 from acceptance.observe import draft
@@ -25,10 +27,21 @@ from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
 
+def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
+    """Add the arguments of a test, which has the profile unless another is named."""
+    run_options.arguments(parser, profile)
+    parser.add_argument(
+        "--run-dir-file",
+        metavar="FILE",
+        type=cli_options.path,
+        help="write the path of the run folder to FILE; FILE is removed if no run starts",
+    )
+
+
 def run_test(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy | None = None
-) -> tuple[Verdict, Path]:
-    """Test the machine; returns the verdict and the run's folder.
+) -> Run:
+    """Test the machine.
 
     With `nights`, a machine that is in use is not tested.
     """
@@ -56,7 +69,7 @@ def run_test(
         outputs.link_latest(run_dir)
         if skipped:
             _say(screen, recalled.notes)
-            found = idle_gate.postpone(prepared, run_dir, skipped, language)
+            run = idle_gate.postpone(prepared, run_dir, skipped, language)
         else:
             run_options.show_plan(
                 screen,
@@ -73,24 +86,24 @@ def run_test(
                     {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)},
                 )
                 way = recalled.postpone_later(nights.most_skipped) if nights else None
-                found = supervisor.Supervisor(
+                run = supervisor.Supervisor(
                     prepared, where, run_dir, screen.entry, language, way
                 ).run()
             finally:
                 screen.stop()
-        for sentence in memory.keep():
+        for sentence in memory.keep(run):
             screen.say(sentence, "yellow")
-        return found, run_dir
+        return run
 
 
 def record_postponed(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
-) -> tuple[Verdict, Path]:
+) -> Run:
     """Record a night that was not run because another rigproof run has the machine.
 
-    Returns the verdict and the run's folder. The machine's lock is not held, so only this run's own
-    folder and the history are written; the history allows two writers. `latest` and the runs
-    without a verdict are left alone: they may be the other run's.
+    The machine's lock is not held, so only this run's own folder and the history are written; the
+    history allows two writers. `latest` and the runs without a verdict are left alone: they may be
+    the other run's.
     """
     with signals.interruptible():
         supervisor.usable(options.out)
@@ -101,10 +114,10 @@ def record_postponed(
         skipped = recalled.postponement((reason,), nights.most_skipped)
         run_dir = _new_run_dir(options)
         _say(screen, recalled.notes)
-        found = idle_gate.postpone(prepared, run_dir, skipped, language)
-        for sentence in memory.keep():
+        run = idle_gate.postpone(prepared, run_dir, skipped, language)
+        for sentence in memory.keep(run):
             screen.say(sentence, "yellow")
-        return found, run_dir
+        return run
 
 
 def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:

@@ -31,9 +31,19 @@ EPILOG = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof nightly`."""
+    """Add the arguments of `rigproof nightly`."""
     parser.epilog = EPILOG
-    cli_options.nightly(parser)
+    machine_test.arguments(parser, "nightly")
+    parser.add_argument(
+        "--most-skipped",
+        metavar="N",
+        type=cli_options.number,
+        help=(
+            "fail after this many nights in a row skipped because the machine was in use "
+            "(default: the profile's, 7)"
+        ),
+    )
+    cli_options.notifications(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,20 +98,20 @@ def _night(
     """Run the night; returns the exit code, the run's folder, and the failed notifications."""
     nights = _nights(args)
     options = replace(
-        run_options.options(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
+        run_options.read(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
     )
     try:
-        found, run_dir = machine_test.run_test(options, screen, language, nights)
+        night = machine_test.run_test(options, screen, language, nights)
     except lock.MachineBusy as error:
         if abs(error.held_s) < nights.together_s:
             raise
-        found, run_dir = machine_test.record_postponed(
+        night = machine_test.record_postponed(
             options, screen, language, nights, idle_gate.busy_reason(error)
         )
-    code = closing.show_verdict(screen, found, run_dir)
-    if found.postponed is not None and found.verdict != "FAIL":
-        return idle_gate.SKIPPED, run_dir, notices.notify_skipped(run_dir, settings)
-    return code, run_dir, notices.notify_run(run_dir, settings)
+    code = closing.show_verdict(screen, night)
+    if night.verdict.postponed is not None and night.verdict.verdict != "FAIL":
+        return idle_gate.SKIPPED, night.folder, notices.notify_skipped(night, settings)
+    return code, night.folder, notices.notify_run(night, settings)
 
 
 def _nights(args: argparse.Namespace) -> IdlePolicy:

@@ -1,4 +1,4 @@
-"""The form of the command line: error messages, exit codes, shared options and their values."""
+"""The form of the command line: errors, exit codes, values, and the arguments of several verbs."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help; exits with code 2."""
         self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
+
+
+def add(
+    verbs: argparse._SubParsersAction[Any], name: str, text: str, epilog: str = EPILOG
+) -> argparse.ArgumentParser:
+    """Add a verb, or a verb of a verb; `text` is its help. Returns its parser."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, help=text, description=text, epilog=epilog
+    )
+    return parser
 
 
 def path(text: str) -> Path:
@@ -110,89 +120,23 @@ def language(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def out(parser: argparse.ArgumentParser) -> None:
+def out(
+    parser: argparse.ArgumentParser,
+    default: Path | None = Path("reports"),
+    text: str = "output folder; each run gets a subfolder (default: reports)",
+) -> None:
     """Add --out, the folder of the runs and their history."""
+    parser.add_argument("--out", metavar="DIR", type=path, default=default, help=text)
+
+
+def run_dir(parser: argparse.ArgumentParser, metavar: str = "RUN_DIR") -> None:
+    """Add the argument for one recorded run."""
     parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=path,
-        default=Path("reports"),
-        help="output folder; each run gets a subfolder (default: reports)",
+        "run_dir", metavar=metavar, type=path, help="folder of the run, such as reports/latest"
     )
 
 
-def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
-    """Add the options that every run has."""
-    parser.add_argument(
-        "--machine",
-        metavar="FILE",
-        type=path,
-        help="machine file: expected parts, own limits, and waivers",
-    )
-    parser.add_argument(
-        "--profile",
-        metavar="NAME",
-        default=profile,
-        help=(
-            "how much is tested, and for how long: smoke, accept, nightly or soak (default: "
-            "%(default)s)"
-        ),
-    )
-    parser.add_argument(
-        "--station",
-        choices=("auto", "docker", "host"),
-        default="auto",
-        help=(
-            "where loads run: a container, or in place (default: a container where an engine "
-            "answers)"
-        ),
-    )
-    parser.add_argument(
-        "--image",
-        metavar="REF",
-        help="use this local image instead of the checkout's own (such a run never passes)",
-    )
-    out(parser)
-    parser.add_argument(
-        "--only",
-        metavar="EXPR",
-        type=patterns,
-        default=(),
-        help="checks by id, subject or shell pattern, with commas: cpu,memory.*",
-    )
-    parser.add_argument(
-        "--gpus",
-        metavar="LIST",
-        type=gpus,
-        default=(),
-        help=(
-            "GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is "
-            "not an acceptance)"
-        ),
-    )
-    parser.add_argument(
-        "--burn",
-        metavar="SECONDS",
-        type=seconds,
-        help=(
-            "seconds of the whole-machine burn instead of the profile's; also caps the burns of "
-            "single parts"
-        ),
-    )
-    language(parser)
-
-
-def run_dir_file(parser: argparse.ArgumentParser) -> None:
-    """Add --run-dir-file, for programs that start a run and need its folder."""
-    parser.add_argument(
-        "--run-dir-file",
-        metavar="FILE",
-        type=path,
-        help="write the path of the run folder to FILE; FILE is removed if no run starts",
-    )
-
-
-def notification_options(parser: argparse.ArgumentParser) -> None:
+def notifications(parser: argparse.ArgumentParser) -> None:
     """Add the notification targets."""
     parser.add_argument(
         "--textfile",
@@ -222,27 +166,3 @@ def notification_options(parser: argparse.ArgumentParser) -> None:
         type=path,
         help="file with the secret that signs the webhook (HMAC-SHA256)",
     )
-
-
-def nightly(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a nightly run."""
-    run(parser, "nightly")
-    run_dir_file(parser)
-    parser.add_argument(
-        "--most-skipped",
-        metavar="N",
-        type=number,
-        help=(
-            "fail after this many nights in a row skipped because the machine was in use "
-            "(default: the profile's, 7)"
-        ),
-    )
-    notification_options(parser)
-
-
-def recorded_run(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for one recorded run, and --lang."""
-    parser.add_argument(
-        "run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest"
-    )
-    language(parser)

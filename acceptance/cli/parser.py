@@ -1,24 +1,25 @@
-"""The parser of the command line: its verbs, each with its options.
+"""The parser of the command line: its verbs, each with its arguments.
 
-A verb is a module of this package with two functions, `arguments` and `run`. It is imported only
-when it is called, because no verb needs all of rigproof and `rigproof --help` needs none.
+A verb is a line of VERBS and a module of this package of the same name with two functions,
+`arguments` and `run`. It is imported only when it is called, because no verb needs all of rigproof
+and `rigproof --help` needs none.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from acceptance import __version__
-from acceptance.cli.options import EPILOG, Parser
+from acceptance.cli.options import EPILOG, Parser, add
 
 # The help of each verb, in the order of `--help`.
 VERBS = {
     "accept": "test the machine and say whether it is fit",
     "nightly": (
-        "the same test every night, compared with earlier nights; skipped while somebody "
-        "uses "
+        "the same test every night, compared with earlier nights; skipped while somebody uses "
         "the machine"
     ),
     "plan": (
@@ -29,8 +30,7 @@ VERBS = {
     "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",
     "compare": "compare recorded runs, and mark differences beyond the noise",
     "baseline": (
-        "record or show the machine's baseline: a full passed run that later nights are "
-        "compared "
+        "record or show the machine's baseline: a full passed run that later nights are compared "
         "with"
     ),
     "history": "show what the runs of this machine measured from night to night",
@@ -43,7 +43,7 @@ class Verb(Protocol):
     """A module of this package that implements a verb."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the verb's options to the parser."""
+        """Add the verb's arguments to the parser."""
         ...
 
     def run(self, args: argparse.Namespace) -> int:
@@ -52,58 +52,12 @@ class Verb(Protocol):
 
 
 def verb(name: str) -> Verb:
-    """The module of a verb in VERBS. Raises ValueError for any other name."""
-    match name:
-        case "accept":
-            from acceptance.cli import accept
-
-            return accept
-        case "nightly":
-            from acceptance.cli import nightly
-
-            return nightly
-        case "plan":
-            from acceptance.cli import plan
-
-            return plan
-        case "inventory":
-            from acceptance.cli import inventory
-
-            return inventory
-        case "judge":
-            from acceptance.cli import judge
-
-            return judge
-        case "report":
-            from acceptance.cli import report
-
-            return report
-        case "compare":
-            from acceptance.cli import compare
-
-            return compare
-        case "baseline":
-            from acceptance.cli import baseline
-
-            return baseline
-        case "history":
-            from acceptance.cli import history
-
-            return history
-        case "schedule":
-            from acceptance.cli import schedule
-
-            return schedule
-        case "read":
-            from acceptance.cli import read
-
-            return read
-        case _:
-            raise ValueError(f"{name} is no verb")
+    """The module of a verb in VERBS."""
+    return cast(Verb, importlib.import_module(f"acceptance.cli.{name}"))
 
 
 def parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of this command line: all verbs, and the options of the one that is called."""
+    """The parser of this command line: all verbs, and the arguments of the one that is called."""
     top = Parser(
         prog="rigproof",
         description="Acceptance test for a newly built NVIDIA GPU machine.",
@@ -113,7 +67,7 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     asked = next((word for word in given if not word.startswith("-")), None)
     for name, text in VERBS.items():
-        own = verbs.add_parser(name, help=text, description=text, epilog=EPILOG)
+        own = add(verbs, name, text)
         if name == asked:
             verb(name).arguments(own)
     return top

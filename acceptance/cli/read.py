@@ -6,42 +6,22 @@ import argparse
 import codecs
 import errno
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 from acceptance.cli import options
 from acceptance.core import regular_file
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.reports import plain_json
-from acceptance.tools import (
-    bandwidth_test,
-    device_query,
-    gpu_burn,
-    nvbandwidth,
-    p2p_bandwidth,
-    stress_ng,
-    stressapptest,
-)
-from acceptance.tools.read import kernel_log, topo
+from acceptance.tools import TOOLS
 from acceptance.tools.reading import ToolOutput
 
-READERS: dict[str, Callable[[str], ToolOutput]] = {
-    "gpu-burn": gpu_burn.parse,
-    "deviceQuery": device_query.parse,
-    "bandwidthTest": bandwidth_test.parse,
-    "p2pBandwidthLatencyTest": p2p_bandwidth.parse,
-    "nvbandwidth": nvbandwidth.parse,
-    "topo": topo.parse,
-    "kernel-log": kernel_log.read,
-    "stress-ng": stress_ng.parse,
-    "stressapptest": stressapptest.parse,
-}
 EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof read`."""
-    parser.add_argument("tool", metavar="TOOL", choices=tuple(READERS), help=", ".join(READERS))
+    """Add the arguments of `rigproof read`."""
+    names = [tool.name for tool in TOOLS]
+    parser.add_argument("tool", metavar="TOOL", choices=names, help=", ".join(names))
     parser.add_argument(
         "file", metavar="FILE", type=options.path, help="the recorded output; - for standard input"
     )
@@ -85,8 +65,9 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         cure = f"give the file that holds what {args.tool} printed, or - for standard input"
         raise NoRecording(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error
+    tool = next(tool for tool in TOOLS if tool.name == args.tool)
     try:
-        output = replace(READERS[args.tool](_text(data)), tool=args.tool)
+        output = replace(tool.parse(_text(data)), tool=args.tool)
     except UnreadableOutput as error:
         output = ToolOutput(args.tool, "error", str(error))
     sys.stdout.buffer.write(plain_json.render(output.to_json_object(), sys.stdout.encoding))

@@ -7,14 +7,16 @@ import argparse
 from acceptance.cli import closing, options
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.journal import reader
+from acceptance.journal import run as journal_run
 from acceptance.notify import notices, targets
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock, outputs, unfinished
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof report`."""
-    options.recorded_run(parser)
+    """Add the arguments of `rigproof report`."""
+    options.run_dir(parser)
+    options.language(parser)
     parser.add_argument(
         "--textfile",
         metavar="FILE",
@@ -31,14 +33,15 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     textfile = targets.read(textfile=args.textfile).textfile
     screen = Terminal.on_stdout(language)
-    if not any(
-        isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(args.run_dir).entries
-    ):
+    found = reader.read(args.run_dir)
+    if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in found.entries):
         with lock.MachineLock():  # whoever has the lock may be writing this run
             sentence = unfinished.close(args.run_dir)
         if sentence:
             screen.say(sentence, "yellow")
-    found = outputs.write(args.run_dir, language)
+        found = reader.read(args.run_dir)
+    run = journal_run.judge(found)
+    outputs.write(run, language)
     if textfile is not None:
-        notices.textfile(args.run_dir, textfile)
-    return closing.show_verdict(screen, found, args.run_dir)
+        notices.textfile(run, textfile)
+    return closing.show_verdict(screen, run)

@@ -1,15 +1,77 @@
-"""Options of a run (`accept`, `nightly`, `plan`), and how its plan is printed."""
+"""The arguments of a run (`accept`, `nightly`, `plan`), and how its plan is printed."""
 
 from __future__ import annotations
 
 import argparse
 
+from acceptance.cli import options
 from acceptance.reports.terminal import Terminal
 from acceptance.run.planning import PreparedRun
 from acceptance.station.options import Options
 
 
-def options(args: argparse.Namespace) -> Options:
+def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
+    """Add the arguments of a run, which has the profile unless another is named."""
+    parser.add_argument(
+        "--machine",
+        metavar="FILE",
+        type=options.path,
+        help="machine file: expected parts, own limits, and waivers",
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        default=profile,
+        help=(
+            "how much is tested, and for how long: smoke, accept, nightly or soak (default: "
+            "%(default)s)"
+        ),
+    )
+    parser.add_argument(
+        "--station",
+        choices=("auto", "docker", "host"),
+        default="auto",
+        help=(
+            "where loads run: a container, or in place (default: a container where an engine "
+            "answers)"
+        ),
+    )
+    parser.add_argument(
+        "--image",
+        metavar="REF",
+        help="use this local image instead of the checkout's own (such a run never passes)",
+    )
+    options.out(parser)
+    parser.add_argument(
+        "--only",
+        metavar="EXPR",
+        type=options.patterns,
+        default=(),
+        help="checks by id, subject or shell pattern, with commas: cpu,memory.*",
+    )
+    parser.add_argument(
+        "--gpus",
+        metavar="LIST",
+        type=options.gpus,
+        default=(),
+        help=(
+            "GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is "
+            "not an acceptance)"
+        ),
+    )
+    parser.add_argument(
+        "--burn",
+        metavar="SECONDS",
+        type=options.seconds,
+        help=(
+            "seconds of the whole-machine burn instead of the profile's; also caps the burns of "
+            "single parts"
+        ),
+    )
+    options.language(parser)
+
+
+def read(args: argparse.Namespace) -> Options:
     """The options of a run, from the command line."""
     return Options(
         args.machine,

@@ -33,8 +33,10 @@ class _Nightly(argparse.Action):
         self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None
     ) -> None:
         assert isinstance(values, list)
+        from acceptance.cli import nightly  # only `install` and `show` need a whole run's modules
+
         parser = Parser(prog="rigproof nightly", add_help=False)
-        options.nightly(parser)
+        nightly.arguments(parser)
         namespace.nightly = parser.parse_args(values)
         namespace.words = tuple(values)
 
@@ -47,14 +49,14 @@ def _user_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `rigproof schedule`."""
+    """Add the arguments of `rigproof schedule`."""
     parser.epilog = EPILOG
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, text in (
         ("install", "write the units and start the timer"),
         ("show", "show the units, and a line for cron; writes nothing"),
     ):
-        asked = kinds.add_parser(name, help=text, description=text, epilog=EPILOG)
+        asked = options.add(kinds, name, text, EPILOG)
         asked.add_argument(
             "--at",
             metavar="TIME",
@@ -71,16 +73,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             help="after --: arguments for nightly",
         )
         _user_argument(asked)
-    text = "stop the timer and remove the units"
-    _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=EPILOG))
+    _user_argument(options.add(kinds, "uninstall", "stop the timer and remove the units", EPILOG))
     text = (
         "started by the failure unit: report how the night ended, and notify targets not yet "
         "notified"
     )
-    failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
+    failed = options.add(kinds, "failed", text, EPILOG)
     _user_argument(failed)
     options.out(failed)
-    options.notification_options(failed)
+    options.notifications(failed)
 
 
 def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
@@ -120,7 +121,7 @@ def _failed(args: argparse.Namespace, screen: Terminal) -> int:
     if ended.told:
         troubles = wrong
     elif left is not None and left.run_dir is not None:
-        troubles = (*wrong, *notices.notify_run(Path(left.run_dir), settings))
+        troubles = (*wrong, *notices.notify_recorded(Path(left.run_dir), settings))
     else:
         troubles = (*wrong, *notices.notify_no_run(ended.text, settings))
     for sentence in troubles:

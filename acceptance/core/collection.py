@@ -32,7 +32,7 @@ class PlanError(Exception):
 
 
 class Measures(msgspec.Struct, frozen=True):
-    """A measurement that a check declares: the arguments of its `measures` mark.
+    """A measurement that a check declares, as its family has it.
 
     `per` is the class of components. A *fact* is due only where the machine file declares it.
     `waivable` is false for measurements that no waiver may excuse (miscompares).

@@ -12,10 +12,10 @@ def first_record(entries: Sequence[Entry]) -> Entry | None:
     return next((entry for entry in entries if isinstance(entry.body, RunStarted)), None)
 
 
-def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
+def seconds(entries: Sequence[Entry]) -> float | None:
     """How long the run took, in seconds; None without a first record.
 
-    It ends with the last entry or sample of the boot in which it began.
+    It ends with the last entry of the boot in which it began.
     """
     start = first_record(entries)
     if start is None:
@@ -25,4 +25,4 @@ def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float |
         for entry in entries
         if entry.boot == start.boot and not isinstance(entry.body, RunClosed)
     )
-    return max(last, telemetry_until_s) - start.boot_s
+    return last - start.boot_s

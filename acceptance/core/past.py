@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number, quantity
 from acceptance.core.usual import Bounds
 
@@ -229,7 +230,7 @@ def describe_first_nights(first: FirstNights) -> str:
 
 def nights(count: int) -> str:
     """A number of nights in words."""
-    return "1 night" if count == 1 else f"{count} nights"
+    return ENGLISH.ngettext("{n} night", "{n} nights", count)
 
 
 def _what(past: Past, crossed: _Crossed, stayed: bool) -> DriftKind:

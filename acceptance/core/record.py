@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -29,13 +29,13 @@ class RunStarted(_Record, frozen=True, tag="run-started"):
 
 
 class Observed(_Record, frozen=True, tag="observed"):
-    """The inventory before the run, as plain data.
+    """The inventory before the run, undecoded: `acceptance.machine.observation` reads it.
 
     `matrix` says how GPUs and network cards reach each other, as rows of cells; the first row is
     the header.
     """
 
-    inventory: dict[str, Any]
+    inventory: object
     matrix: tuple[tuple[str, ...], ...] = ()
 
 

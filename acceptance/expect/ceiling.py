@@ -122,8 +122,7 @@ def _host_link(gpu: GpuFacts) -> Rate | None:
     """The link between host memory and this GPU, in GB/s in one direction."""
     if gpu.model is not None and _C2C.search(gpu.model):
         return C2C_GBS, "NVLink-C2C to the processor in one direction"
-    generation = pcie.link_maximum("generation ", gpu.card_link_gen, gpu.slot_link_gen)
-    width = pcie.link_maximum("x", gpu.card_link_width, gpu.slot_link_width)
+    generation, width = gpu.link_generation, gpu.link_width
     rate = pcie.data_rate(generation.value, width.value) if generation and width else None
     if generation is None or width is None or rate is None:
         return None

@@ -7,9 +7,9 @@ from itertools import permutations
 
 from acceptance.core.dtype import DTYPES, native_dtypes
 from acceptance.expect import gpu_limits
-from acceptance.machine import pcie
+from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice
+from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
 
 # Counters that not every GPU has, by the class of the components that have them.
@@ -69,10 +69,12 @@ def resolve(
         "cpu-thermometer": ("cpu",) if "cpu_temperature_c" in sensors else (),
         "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
         "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
-        "disk": tuple(disk.component for disk in inventory.disks),
+        "disk": tuple(disk.component for disk in known(inventory.disks)),
         # Every NVMe disk reports its wear (NVMe base specification, SMART / Health Information
         # log); other disks have no common form for it.
-        "disk-nvme": tuple(disk.component for disk in inventory.disks if disk.kind == "nvme"),
+        "disk-nvme": tuple(
+            disk.component for disk in known(inventory.disks) if disk.kind == "nvme"
+        ),
         "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk)))
         if machine
@@ -91,13 +93,7 @@ def _gpus(
     machine: Machine | None, inventory: Inventory, names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """The classes of GPUs. The NVML answers before the run decide which counters a card has."""
-    known = {
-        device.pci_address: device
-        for device in inventory.nvml.devices
-        if device.pci_address is not None
-    }
-    due = [gpu for gpu in gpus(inventory) if gpu.name in names]
-    devices = [(gpu, known[gpu.pci_address]) for gpu in due if gpu.pci_address in known]
+    due = gpus(inventory, names)
     models = [gpu.model for gpu in due]
     declared = (
         [gpu.nvlink_links for gpu in machine.gpu for _ in range(gpu.count)] if machine else []
@@ -113,31 +109,31 @@ def _gpus(
         "gpu-with-link-peers": _with_link_peers(machine, inventory, names),
         "gpu-pair": tuple(pair_name(a, b) for a, b in permutations(names, 2)),
         "gpu-nvlink": tuple(
-            gpu.name for gpu, device in devices if device.links or gpu.name in wired
+            gpu.name for gpu in due if gpu.links or (gpu.device and gpu.name in wired)
         ),
-        "gpu-nvlink-up": tuple(
-            gpu.name for gpu, device in devices if any(link.active for link in device.links)
-        ),
+        "gpu-nvlink-up": tuple(gpu.name for gpu in due if gpu.active_links),
         "gpu-memory-thermometer": tuple(
-            gpu.name
-            for gpu, device in devices
-            if device.traits is not None and device.traits.memory_thermometer
+            gpu.name for gpu in due if gpu.traits is not None and gpu.traits.memory_thermometer
         ),
     }
     for name, offered in COUNTERS.items():
         found[name] = tuple(
             gpu.name
-            for gpu, device in devices
-            if device.counters is not None and offered(device.counters) is not None
+            for gpu in due
+            if gpu.counters is not None and offered(gpu.counters) is not None
         )
-    formats = {gpu.name: _formats(device) for gpu, device in devices}
+    formats = {gpu.name: _formats(gpu) for gpu in due}
     for dtype in DTYPES:
         own = tuple(name for name in names if dtype in formats.get(name, DTYPES))
         found[f"gpu-{dtype}"] = own
         found[f"gpu-{dtype}-with-peers"] = tuple(
             name for name in own if name in found["gpu-with-peers"]
         )
-    peers = _peers(devices, inventory)
+    peers = {
+        (a.name, b.name)
+        for a, b, pair in topology.pairs(inventory, due)
+        if pair.p2p_read == pair.p2p_write == "ok"
+    }
     found["gpu-peers"] = tuple(
         pair_name(a, b) for a, b in permutations(names, 2) if (a, b) in peers
     )
@@ -152,11 +148,9 @@ def link_siblings(
 
     Equal copies are to be expected on equal links only.
     """
-    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     found: dict[str, tuple[str, ...]] = {}
-    for one in gpu_limits.gpu_facts(inventory, due, machine):
-        generation = pcie.link_maximum("", one.card_link_gen, one.slot_link_gen)
-        width = pcie.link_maximum("", one.card_link_width, one.slot_link_width)
+    for one in gpu_limits.gpu_facts(gpus(inventory, names), machine):
+        generation, width = one.link_generation, one.link_width
         if one.model is not None and generation is not None and width is not None:
             key = f"{one.model} at generation {generation.value} x{width.value}"
             found[key] = (*found.get(key, ()), one.name)
@@ -187,23 +181,13 @@ def _with_link_peers(
     return tuple(name for name in names if name in having)
 
 
-def _formats(device: NvmlDevice) -> tuple[str, ...]:
+def _formats(gpu: Gpu) -> tuple[str, ...]:
     """The number formats that a GPU supports itself.
 
     All formats where the driver does not report the compute capability: then nothing is left out.
     """
-    capability = device.traits.compute_capability if device.traits is not None else None
+    capability = gpu.traits.compute_capability if gpu.traits is not None else None
     return DTYPES if capability is None else native_dtypes(capability)
-
-
-def _peers(devices: Sequence[tuple[Gpu, NvmlDevice]], inventory: Inventory) -> set[tuple[str, str]]:
-    """The ordered pairs of GPUs with peer-to-peer access, according to the driver."""
-    names = {device.index: gpu.name for gpu, device in devices}
-    return {
-        (names[pair.a], names[pair.b])
-        for pair in inventory.nvml.pairs
-        if pair.a in names and pair.b in names and pair.p2p_read == pair.p2p_write == "ok"
-    }
 
 
 def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

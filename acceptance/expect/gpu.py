@@ -60,6 +60,16 @@ class GpuFacts:
     def __str__(self) -> str:
         return self.model or self.device_id
 
+    @property
+    def link_generation(self) -> pcie.LinkMaximum | None:
+        """The highest generation of card and slot together; None where neither is known."""
+        return pcie.link_maximum("generation ", self.card_link_gen, self.slot_link_gen)
+
+    @property
+    def link_width(self) -> pcie.LinkMaximum | None:
+        """The most lanes of card and slot together; None where neither is known."""
+        return pcie.link_maximum("x", self.card_link_width, self.slot_link_width)
+
 
 def gpu_limits(
     gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
@@ -84,8 +94,7 @@ def gpu_limits(
 def _link(gpu: GpuFacts) -> Iterator[Override]:
     """Limits of the link under load, and of copies over it."""
     origin = "derived from card and slot"
-    generation = pcie.link_maximum("generation ", gpu.card_link_gen, gpu.slot_link_gen)
-    width = pcie.link_maximum("x", gpu.card_link_width, gpu.slot_link_width)
+    generation, width = gpu.link_generation, gpu.link_width
     for name, found in (("gpu_link_gen", generation), ("gpu_link_width", width)):
         if found is None:
             reason = f"neither card nor slot shows what it can do (a VM may withhold it): {DECLARE}"

@@ -19,10 +19,10 @@ from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory, NvmlDevice, PciFunction
+from acceptance.machine.inventory import Inventory, PciFunction, known
 from acceptance.machine.machine_file import DeclaredGpu, Machine
 from acceptance.machine.pcie import generation
-from acceptance.machine.topology import nvlinks
+from acceptance.machine.topology import nvlinks, pairs
 
 UNCOUNTED = (
     "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a "
@@ -37,24 +37,20 @@ def sheets() -> tuple[Sheet, ...]:
     return sheet.read_all(resources.locate("models"))
 
 
-def device_of(inventory: Inventory, gpu: Gpu) -> NvmlDevice | None:
-    """NVML's record of a GPU; None where NVML does not know it."""
-    return next(
-        (device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None
-    )
+def sheet_of(gpu: Gpu) -> Sheet | None:
+    """The model sheet of a GPU; None where none or several agree. Raises SheetError."""
+    return sheet.find(sheets(), pci_id=gpu.device_id, nvml_name=gpu.model)
 
 
 def overrides(
     inventory: Inventory, names: tuple[str, ...], declared: Machine | None
 ) -> Iterator[Override]:
     """The limits of the GPUs of these names, and of the paths between them."""
-    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
-    known = sheets()
-    yield from gpu_limits(gpu_facts(inventory, due, declared), pair_facts(inventory, due), known)
-    yield from compute_limits(compute_facts(inventory, due), known, architectures())
+    due = gpus(inventory, names)
+    yield from gpu_limits(gpu_facts(due, declared), pair_facts(inventory, due), sheets())
+    yield from compute_limits(compute_facts(due), sheets(), architectures())
     for gpu in due:
-        device = device_of(inventory, gpu)
-        traits = device.traits if device is not None else None
+        traits = gpu.traits
         # A limit for a missing sensor would be a gap of the plan.
         if (
             traits is not None
@@ -76,15 +72,11 @@ def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]
 
     Declared values set no ceiling.
     """
-    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
-    functions = {function.address: function for function in inventory.pci}
-    found = gpu_facts(inventory, due, None)
+    due = gpus(inventory, names)
+    found = gpu_facts(due, None)
     if inventory.cpu.virtualised is not False:
-        found = tuple(
-            _without_port(one, functions[gpu.pci_address])
-            for one, gpu in zip(found, due, strict=True)
-        )
-    yield from gpu_ceilings(found, compute_facts(inventory, due), sheets(), architectures())
+        found = tuple(_without_port(one, gpu.function) for one, gpu in zip(found, due, strict=True))
+    yield from gpu_ceilings(found, compute_facts(due), sheets(), architectures())
 
 
 def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
@@ -97,61 +89,33 @@ def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
     return replace(gpu, slot_link_gen=None, slot_link_width=None) if wider or faster else gpu
 
 
-def gpu_facts(
-    inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None
-) -> tuple[GpuFacts, ...]:
+def gpu_facts(due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts, ...]:
     """The facts from which limits of GPUs are derived.
 
     In a VM the machine file's values stand for the slot's.
     """
-    functions = {function.address: function for function in inventory.pci}
     listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
-    return tuple(
-        _facts_of(
-            gpu,
-            functions[gpu.pci_address],
-            device_of(inventory, gpu),
-            by_name.get(gpu.name, DeclaredGpu()),
-        )
-        for gpu in due
-    )
+    return tuple(_facts_of(gpu, by_name.get(gpu.name, DeclaredGpu())) for gpu in due)
 
 
-def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float | None, int | None]:
-    """The slot's maximum speed (GT/s of a lane) and width (lanes).
-
-    None where it is not shown, and for both in a VM: the port that a VM shows above a
-    passed-through card is the hypervisor's own, and says nothing about the slot.
-    """
-    if device is not None and device.traits is not None and device.traits.virtualised:
-        return None, None
-    return function.slot_max_link_speed_gts, function.slot_max_link_width
-
-
-def _facts_of(
-    gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu
-) -> GpuFacts:
-    traits = device.traits if device is not None else None
-    links = device.links if device is not None else ()
+def _facts_of(gpu: Gpu, declared: DeclaredGpu) -> GpuFacts:
+    traits, function = gpu.traits, gpu.function
     card_gen = traits.max_link_gen if traits is not None else None
-    slot_speed, slot_width = slot_link(function, device)
-    slot_gen = generation(slot_speed)
+    slot_gen, slot_width = gpu.slot_link
     return GpuFacts(
         name=gpu.name,
         model=gpu.model,
-        device_id=gpu.device_id,
+        device_id=known(gpu.device_id),
         compute_capability=traits.compute_capability if traits is not None else None,
-        memory_mib=device.memory_bytes // MIB
-        if device is not None and device.memory_bytes is not None
-        else None,
+        memory_mib=gpu.memory_bytes // MIB if gpu.memory_bytes is not None else None,
         card_link_gen=card_gen if card_gen is not None else generation(function.max_link_speed_gts),
         card_link_width=function.max_link_width
         or (traits.max_link_width_here if traits is not None else None),
         slot_link_gen=slot_gen if slot_gen is not None else declared.link_gen,
         slot_link_width=slot_width if slot_width is not None else declared.link_width,
-        nvlink_active=sum(link.active for link in links) if device is not None else None,
-        nvlink_total=len(links) if device is not None else None,
+        nvlink_active=gpu.active_links if gpu.device is not None else None,
+        nvlink_total=len(gpu.links) if gpu.device is not None else None,
     )
 
 
@@ -160,15 +124,14 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
 
     Only of models that have ECC on when they leave the factory.
     """
-    for gpu in gpus(inventory):
-        device = device_of(inventory, gpu)
-        if gpu.name not in names or device is None or device.traits is None:
+    for gpu in gpus(inventory, names):
+        if gpu.traits is None:
             continue  # the checks of presence report a GPU that does not answer
-        known = sheet.find(sheets(), pci_id=gpu.device_id, nvml_name=gpu.model)
-        if known is None or not known.ecc:
+        own = sheet_of(gpu)
+        if own is None or not own.ecc:
             continue
-        model, counters = with_article(known.name), device.counters
-        if device.traits.ecc_enabled is False:
+        model, counters = with_article(own.name), gpu.counters
+        if gpu.traits.ecc_enabled is False:
             cure = f"`sudo nvidia-smi -i {gpu.uuid or gpu.pci_address} -e 1`, then reboot"
             yield f"{gpu.name}: ECC is off, and {model} has it on: {cure}"
         elif counters is None or counters.ecc_uncorrected is None:
@@ -183,19 +146,16 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:
     """Facts of every ordered pair of GPUs that NVML reports."""
-    names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
-    devices = {device.index: device for device in inventory.nvml.devices}
     return tuple(
         PairFacts(
-            names[pair.a],
-            names[pair.b],
-            nvlinks(devices[pair.a], devices[pair.b]),
+            a.name,
+            b.name,
+            nvlinks(a, b),
             pair.p2p_read
             if pair.p2p_read == pair.p2p_write
             else f"read {pair.p2p_read}, write {pair.p2p_write}",
         )
-        for pair in inventory.nvml.pairs
-        if pair.a in names and pair.b in names
+        for a, b, pair in pairs(inventory, due)
     )
 
 
@@ -205,17 +165,17 @@ def architectures() -> tuple[Architecture, ...]:
     return architecture.read(resources.locate("models") / "architectures.toml")
 
 
-def compute_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[ComputeFacts, ...]:
+def compute_facts(due: tuple[Gpu, ...]) -> tuple[ComputeFacts, ...]:
     """The facts from which floors of compute and memory copies are derived."""
-    return tuple(_card(gpu, device_of(inventory, gpu)) for gpu in due)
+    return tuple(map(_card, due))
 
 
-def _card(gpu: Gpu, device: NvmlDevice | None) -> ComputeFacts:
-    traits = device.traits if device is not None else None
+def _card(gpu: Gpu) -> ComputeFacts:
+    traits = gpu.traits
     return ComputeFacts(
         name=gpu.name,
         model=gpu.model,
-        device_id=gpu.device_id,
+        device_id=known(gpu.device_id),
         compute_capability=traits.compute_capability if traits is not None else None,
         cuda_cores=traits.cuda_cores if traits is not None else None,
         max_sm_clock_mhz=traits.max_sm_clock_mhz if traits is not None else None,

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import msgspec
-
-from acceptance import resources
 from acceptance.core.limit import Limit
+from acceptance.expect.measurements import Measurements
 
 # The origins of entries without a limit because the GPU's model is not known. Measurements that
 # have no limit on purpose have another origin.
 NO_SHEET, NO_ARCHITECTURE = "model sheets", "architectures"
-
-
-class LimitFileError(Exception):
-    """One of rigproof's own limit files is wrong; the message names file and key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +70,6 @@ class LimitBook:
         """The entry that applies to this measurement of this component, or None."""
         return _first(self.entries, self._limits, measurement, component)
 
-    def knows(self, measurement: str) -> bool:
-        """Whether any entry names the measurement, even to say that it has no limit."""
-        return measurement in self._limits
-
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""
         return LimitBook((*first, *self.entries), self.ceilings)
@@ -95,46 +84,15 @@ class LimitBook:
         return found.limit if found is not None else None
 
 
-class _LimitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    measurement: str
-    unit: str
-    basis: str
-    low: float | None = None
-    high: float | None = None
-    warn_low: float | None = None
-    warn_high: float | None = None
-
-
-class _UnlimitedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    measurement: str
-    reason: str
-
-
-class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    limit: tuple[_LimitRow, ...] = ()
-    unlimited: tuple[_UnlimitedRow, ...] = ()
-
-
-def read_defaults(path: Path) -> LimitBook:
-    """The class defaults of a sheet with `[[limit]]` and `[[unlimited]]` tables.
-
-    Raises LimitFileError, naming the file and the entry.
-    """
-    sheet = resources.read(path, _Sheet, LimitFileError)
-    entries: list[Override] = []
-    for row in sheet.limit:
-        try:
-            limit = Limit(row.unit, row.basis, row.low, row.high, row.warn_low, row.warn_high)
-        except ValueError as error:
-            raise LimitFileError(f"{path.name}: limit for {row.measurement}: {error}") from error
-        entries.append(Override(row.measurement, "class default", limit))
-    for reason in sheet.unlimited:
-        entries.append(Override(reason.measurement, "class default", unlimited=reason.reason))
-    names = [entry.measurement for entry in entries]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise LimitFileError(f"{path.name}: {twice[0]} stands twice")
-    return LimitBook(tuple(entries))
+def class_defaults(families: Measurements) -> LimitBook:
+    """What any healthy machine meets: the class limits of the families, and why there are none."""
+    return LimitBook(
+        tuple(
+            Override(one.name, "class default", one.limit, unlimited=one.no_limit)
+            for one in families.by_name.values()
+            if one.limit is not None or one.no_limit is not None
+        )
+    )
 
 
 def exactly(value: float, unit: str, basis: str) -> Limit:

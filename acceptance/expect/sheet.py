@@ -9,13 +9,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance import resources
-from acceptance.core.dtype import gemm_names, native_dtypes
+from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.core.strict import Strict, Text
 
-# Files of the same folder that are no sheets: the class limits of everything that is not a GPU, and
-# the architectures for models without a sheet.
-NOT_SHEETS = ("host.toml", "architectures.toml")
+# A file of the same folder that is no sheet: the architectures for models without one.
+NO_SHEET = "architectures.toml"
 LOCAL_COPY = "copy_own_d2d"
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -55,6 +54,14 @@ class SheetPeak(Strict, frozen=True):
     bf16: Figure | None = None
     fp8: Figure | None = None
     int8: Figure | None = None
+
+    def by_dtype(self) -> dict[str, float]:
+        """The peak of each format that the model has, in TFLOP/s."""
+        return {
+            dtype: known[0]
+            for dtype, keys in PEAKS.items()
+            if (known := [value for key in keys if (value := getattr(self, key)) is not None])
+        }
 
 
 class SheetThermal(Strict, frozen=True):
@@ -221,9 +228,7 @@ def read(path: Path) -> Sheet:
 
 def read_all(folder: Path) -> tuple[Sheet, ...]:
     """Every sheet of a folder, by file name. Raises SheetError, also where there is none."""
-    found = tuple(
-        read(path) for path in sorted(folder.glob("*.toml")) if path.name not in NOT_SHEETS
-    )
+    found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name != NO_SHEET)
     if not found:
         raise SheetError(f"{folder.name}: holds no model sheet")
     return found

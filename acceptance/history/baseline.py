@@ -14,10 +14,11 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
-from acceptance.core.record import Entry, Measured, RunStarted
+from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
 from acceptance.history.noise import NoiseBook
-from acceptance.machine import changes, facts, recorded_inventory
+from acceptance.journal.run import Run
+from acceptance.machine import facts
 
 FORMAT = 1
 # How a plan's gap begins if earlier runs cannot be read, so that this run cannot be compared with
@@ -116,7 +117,7 @@ class _Sealed(msgspec.Struct, frozen=True):
 
 
 def make(
-    entries: Sequence[Entry],
+    run: Run,
     book: NoiseBook,
     *,
     folder: str,
@@ -126,42 +127,35 @@ def make(
     replaces: FormerBaseline | None = None,
     anew: bool = False,
 ) -> Certificate:
-    """The certificate of a run, judged here from its records.
+    """The certificate of a run.
 
     With `anew` the run is not compared with the baseline and the nights in its plan: the machine
     was changed, and is to be accepted as it is. Limits apply as ever, and what is ignored is
     recorded in `set_aside`.
 
-    Raises RunRejected for a run that is not a full PASS, and UnreadableRun.
+    Raises RunRejected for a run that is not a full PASS.
     """
-    held = changes.judge(entries)
-    verdict = changes.judge(_without_past(entries)) if anew else held
+    verdict = run.with_plan(_without_past(run.plan)).verdict if anew else run.verdict
     for refusal in _refusals(verdict):
         raise RunRejected(refusal)
-    birth = facts.facts_of(entries)
+    birth = facts.facts_of(run.entries)
     if birth is None:
         raise RunRejected(
             f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
         )
-    start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
-    virtual = (
-        recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu").get(
-            "virtualised"
-        )
-        is True
-    )
+    virtual = bool(run.inventory.cpu.virtualised)
     return Certificate(
-        machine_id=start.machine_id,
+        machine_id=run.start.machine_id,
         folder=folder,
         accepted_utc=accepted_utc,
         rigproof=rigproof,
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,
         birth=birth,
-        figures=tuple(_figures(verdict, entries, book, virtual)),
+        figures=tuple(_figures(verdict, run.entries, book, virtual)),
         waived=tuple(finding.text for finding in verdict.of_kind("waived")),
         # By itself the run is a PASS, so every other failure or error comes from its past.
-        set_aside=tuple(finding.text for finding in held.of_kind("fail", "error")),
+        set_aside=tuple(finding.text for finding in run.verdict.of_kind("fail", "error")),
         warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
         provenance=verdict.provenance,
         era=era,
@@ -184,19 +178,8 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
         )
 
 
-def _without_past(entries: Sequence[Entry]) -> list[Entry]:
-    """The same run, with a plan that has no baseline and no nights before."""
-    return [
-        msgspec.structs.replace(
-            entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan))
-        )
-        if isinstance(entry.body, RunStarted)
-        else entry
-        for entry in entries
-    ]
-
-
-def _unheld(plan: Plan) -> Plan:
+def _without_past(plan: Plan) -> Plan:
+    """The same plan without a baseline and nights before."""
     replace = msgspec.structs.replace
     checks = (
         replace(check, due=tuple(due.without(Past) for due in check.due)) for check in plan.checks

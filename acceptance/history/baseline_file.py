@@ -1,14 +1,12 @@
 """The baseline's file: read it, and make a run the baseline.
 
-It is `baseline.json` beside the history; replaced ones are kept in `baselines/`. A new file is
-written beside the old one, synced to the disk and then renamed, so that there is a whole file at
-every moment.
+It is `baseline.json` beside the history; replaced ones are kept in `baselines/`. There is a whole
+file at every moment.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,15 +15,14 @@ from pathlib import Path
 import msgspec
 
 from acceptance import __version__
-from acceptance.core import regular_file
-from acceptance.core.record import RunStarted
-from acceptance.history import baseline, era, location
+from acceptance.core import duration, regular_file
+from acceptance.history import baseline, durable_file, era, location
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, reader
-from acceptance.machine import recorded_inventory
+from acceptance.journal import run as journal_run
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
@@ -159,17 +156,16 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
 
     `anew` is as in `baseline.make`. Raises BaselineRefused, JournalError or UnreadableRun.
     """
-    found = reader.read(run_dir)
-    if found.torn:
-        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.RUN_AGAIN}")
-    start = next(
-        (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
-    )
-    if start is None:
+    journal = reader.read(run_dir)
+    if journal.torn:
+        raise BaselineRefused(f"{run_dir}: {journal.torn[0]}: {baseline.RUN_AGAIN}")
+    if duration.first_record(journal.entries) is None:
         raise BaselineRefused(
             f"{run_dir}: was ended before its plan was written, so it proves nothing: "
             f"{baseline.RUN_AGAIN}"
         )
+    run = journal_run.judge(journal)
+    start = run.start
     if start.machine_id != clock.machine_id(root):
         raise BaselineRefused(
             f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that "
@@ -177,16 +173,12 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
         )
     try:
         return baseline.make(
-            found.entries,
+            run,
             book,
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
-            era=era.era_of_run(
-                start.plan,
-                start.provenance,
-                recorded_inventory.observed_record(found.entries).inventory,
-            ).facts,
+            era=era.era_of_run(run.plan, start.provenance, run.inventory).facts,
             anew=anew,
         )
     except baseline.RunRejected as error:
@@ -221,7 +213,7 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         replaces = FormerBaseline(known.birth.run_id, known.accepted_utc, before.sha256)
         certificate = msgspec.structs.replace(certificate, replaces=replaces)
     content = baseline.encode_certificate(certificate)
-    _write(file, content)
+    durable_file.write(file.parent, [(file.name, content)])
     return AcceptResult(_opened(file, content), former)
 
 
@@ -237,7 +229,7 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
     if kept.exists() and not _holds(kept, content):
         kept = kept.with_name(f"{name}-{clock.utc().replace(':', '-')}.json")
     kept.parent.mkdir(exist_ok=True)
-    _write(kept, content)
+    durable_file.write(kept.parent, [(kept.name, content)])
     return kept
 
 
@@ -246,28 +238,3 @@ def _holds(file: Path, content: bytes) -> bool:
     with contextlib.suppress(OSError):
         return regular_file.read(file, regular_file.SMALL_RECORD) == content
     return False
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write a file whole and synced to the disk, or not at all.
-
-    Leftovers of a writer that was killed are removed; the caller holds the lock.
-    """
-    for stray in file.parent.glob(".*.json.*"):
-        stray.unlink()
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with draft.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)  # syncs the new name
-    finally:
-        os.close(folder)

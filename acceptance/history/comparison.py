@@ -10,15 +10,21 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from acceptance.core import duration
 from acceptance.core.judgement import Judgement
-from acceptance.core.record import Entry, Outcome, RunStarted
+from acceptance.core.record import Outcome
 from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.noise import Spread
-from acceptance.machine import changes, recorded_inventory
+from acceptance.journal.run import Run
 from acceptance.machine.facts import circumstances
-from acceptance.machine.matching import Matching, MovedPart, ReplacedPart, match, unique_identities
+from acceptance.machine.matching import (
+    Matching,
+    MovedPart,
+    ReplacedPart,
+    identities,
+    match,
+    unique_identities,
+)
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
@@ -312,24 +318,19 @@ def _differences(
             yield FactDifference(*key, values)
 
 
-def run_of(entries: Sequence[Entry], name: str) -> ComparedRun:
-    """A run, with `name` to distinguish it from others.
-
-    Raises UnreadableRun if the run cannot be judged.
-    """
-    verdict = changes.judge(entries)
-    start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
-    inventory = recorded_inventory.observed_record(entries).inventory
+def run_of(run: Run, name: str) -> ComparedRun:
+    """A run, with `name` to distinguish it from others."""
+    verdict, inventory = run.verdict, run.inventory
     return ComparedRun(
         name,
         verdict,
-        start.machine_id,
-        virtual=recorded_inventory.table(inventory, "cpu").get("virtualised") is True,
-        identities=recorded_inventory.identities(inventory) | _measured(verdict),
+        run.start.machine_id,
+        virtual=bool(inventory.cpu.virtualised),
+        identities=identities(inventory) | _measured(verdict),
         facts=circumstances(
             verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
         ),
-        seconds=duration.seconds(entries),
+        seconds=run.seconds,
     )
 
 

@@ -1,15 +1,13 @@
-"""Rules for drift: `fixtures/drift.toml`, read strictly.
+"""Rules for drift: how far a measurement may be from its own earlier nights, and how it is judged.
 
-They say how far a measurement may be from its own earlier nights, and how it is judged.
+`fixtures/drift.toml`, read strictly, has the constants; each measurement's family has the rest.
 """
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 
@@ -17,14 +15,13 @@ from acceptance import resources
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.strict import Strict, Text
 from acceptance.core.usual import worse_side
+from acceptance.expect.measurements import Rate
 from acceptance.history.noise import NoiseBook, Spread
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Nights = Annotated[int, msgspec.Meta(ge=3)]
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 _Factor = Annotated[float, msgspec.Meta(gt=0)]
-_Rate = Annotated[float, msgspec.Meta(ge=0)]
-_Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class DriftFileError(Exception):
@@ -111,39 +108,6 @@ class OutsideNights(Strict, frozen=True):
     basis: Text
 
 
-class _Named(Strict, frozen=True, kw_only=True):
-    measurements: _Names
-    basis: Text
-
-
-_Row = TypeVar("_Row", bound=_Named)
-
-
-class _Sense(_Named, frozen=True, kw_only=True):
-    worse: Worse
-
-
-class _Season(_Named, frozen=True, kw_only=True):
-    change: _Factor
-
-
-class Rate(_Named, frozen=True, kw_only=True):
-    """The allowed growth of a counter.
-
-    It may grow by `per_day`, and by one `step` in all. Above `most_per_day` it fails at once.
-    Growth is measured over `over_days`.
-
-    `repeats`: two consecutive nights above it fail, and so do as many of the last nights as fail
-    for any other measurement.
-    """
-
-    per_day: _Rate
-    most_per_day: _Rate | None = None
-    over_days: _Rate = 0.0
-    step: _Rate = 0.0
-    repeats: bool = False
-
-
 class Constants(Strict, frozen=True):
     """The rules for all measurements."""
 
@@ -154,13 +118,6 @@ class Constants(Strict, frozen=True):
     slope: SlopeRule
     growth: Growth
     off: OutsideNights
-
-
-class _Sheet(Constants, frozen=True):
-    sense: tuple[_Sense, ...] = ()
-    season: tuple[_Season, ...] = ()
-    counter: tuple[Rate, ...] = ()
-    exempt: tuple[_Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +145,21 @@ class DriftRule:
 class DriftBook:
     """The rules of every measurement."""
 
-    sheet: _Sheet
+    sheet: Constants
     noise: NoiseBook
 
     def exempt(self, measurement: str) -> str | None:
         """Why nights of this measurement cannot be compared; None if they can."""
-        row = _row(self.sheet.exempt, measurement)
-        if row is not None:
-            return row.basis
+        known = self.noise.families.get(measurement)
+        if known is not None and known.exempt is not None:
+            return known.exempt
         # Two runs of a counter cannot be compared, its nights can.
         return None if self.counts(measurement) else self.noise.incomparable(measurement)
 
     def counts(self, measurement: str) -> bool:
         """Whether this is a counter of the hardware, which counts whatever the test does."""
-        return _row(self.sheet.counter, measurement) is not None
+        known = self.noise.families.get(measurement)
+        return known is not None and known.counter is not None
 
     def rule(
         self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool
@@ -212,20 +170,21 @@ class DriftBook:
         """
         if self.exempt(measurement) is not None:
             return None
-        season = _row(self.sheet.season, measurement)
+        known = self.noise.families.get(measurement)
         return DriftRule(
             self.sheet,
             self.worse(measurement, unit, limit),
             self.noise.spread(measurement, unit, same_part=True, virtual=virtual),
-            _row(self.sheet.counter, measurement),
-            season.change if season is not None else None,
+            known.counter if known is not None else None,
+            known.season.change if known is not None and known.season is not None else None,
             limit,
         )
 
     def worse(self, measurement: str, unit: str, limit: Limit | None) -> Worse | None:
-        """The worse side: from the rules, else from a limit with one bound, else from the unit."""
-        row = _row(self.sheet.sense, measurement)
-        return worse_side(row.worse if row is not None else None, limit, self.noise.worse(unit))
+        """The worse side: from its family, else from a limit with one bound, else from the unit."""
+        known = self.noise.families.get(measurement)
+        declared = known.sense.worse if known is not None and known.sense is not None else None
+        return worse_side(declared, limit, self.noise.worse(unit))
 
     def incomparable(self, measurement: str) -> str | None:
         """Why two runs' values cannot be compared; None if they can.
@@ -235,38 +194,13 @@ class DriftBook:
         return self.exempt(measurement) or self.noise.incomparable(measurement)
 
 
-def _row(rows: Sequence[_Row], measurement: str) -> _Row | None:
-    return next(
-        (
-            row
-            for row in rows
-            if any(fnmatch.fnmatchcase(measurement, name) for name in row.measurements)
-        ),
-        None,
-    )
-
-
 def read(path: Path, noise: NoiseBook) -> DriftBook:
-    """The rules of a file.
-
-    Raises DriftFileError if anything is wrong, and for a measurement that is in two tables of one
-    kind.
-    """
-    sheet = resources.read(path, _Sheet, DriftFileError)
-    for rows in (sheet.sense, sheet.season, (*sheet.counter, *sheet.exempt)):
-        names = [name for row in rows for name in row.measurements]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise DriftFileError(f"{path.name}: {twice[0]} stands twice")
+    """The rules of a file, beside those of the families. Raises DriftFileError if any is wrong."""
+    sheet = resources.read(path, Constants, DriftFileError)
     if sheet.nights.known < max(
         sheet.slope.over, sheet.growth.recent + sheet.growth.before, sheet.off.of
     ):
         raise DriftFileError(
             f"{path.name}: nights.known is fewer nights than slope, growth or off look back"
         )
-    for rate in sheet.counter:
-        if rate.most_per_day is not None and rate.most_per_day < rate.per_day:
-            raise DriftFileError(
-                f"{path.name}: most_per_day of {rate.measurements[0]} is less than its per_day"
-            )
     return DriftBook(sheet, noise)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from acceptance.core.limit import number
 from acceptance.core.plan import Plan
-from acceptance.machine import recorded_inventory
+from acceptance.machine.inventory import Inventory
 
 _LOAD = "load "  # prefix of a fact that is a load's seconds
 
@@ -45,15 +44,14 @@ class Era(msgspec.Struct, frozen=True):
         )
 
 
-def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
+def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Inventory) -> Era:
     """The era of a run, from facts known before it begins.
 
     Of the provenance only the station's part is needed. An image of ours is identified by its
     inputs, so that a rebuilt one is the same; any other image by its id.
     """
-    driver = recorded_inventory.table(inventory, "board").get("nvidia_driver")
     facts: dict[str, str | None] = {
-        "driver": driver if isinstance(driver, str) else None,
+        "driver": inventory.board.nvidia_driver,
         "image": provenance.get("image_inputs") or provenance.get("image_id"),
         "image_versions": provenance.get("image_versions"),
         "profile": plan.profile,

@@ -83,6 +83,8 @@ def history_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise from_sqlite(error, path) from error
+    except UnicodeDecodeError as error:  # SQLite's own message quotes the damage
+        raise DamagedHistory(f"{path}: is damaged ({error}): {REBUILD}") from error
     except OSError as error:
         where = error.filename or path
         cure = "make room, or mend the folder's permissions"

@@ -10,8 +10,8 @@ from acceptance.core import regular_file
 
 DATABASE = "history.sqlite3"
 FOLDER = "history"
-# Machine ids that can be a folder's name as they are: an installation's id is 32 hexadecimal
-# digits, but a host name may be anything.
+# Ids that can be a file's name as they are: an installation's id is 32 hexadecimal digits, but a
+# host name may be anything.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -20,13 +20,14 @@ def folder(out: Path, machine_id: str) -> Path:
 
     For an id that is not a plain name, its digest is used.
     """
-    plain = _PLAIN.fullmatch(machine_id) is not None
-    name = (
-        machine_id
-        if plain
-        else f"id-{hashlib.sha256(machine_id.encode('utf-8', 'replace')).hexdigest()[:32]}"
-    )
-    return out / FOLDER / name
+    return out / FOLDER / file_name(machine_id)
+
+
+def file_name(id_: str) -> str:
+    """An id of a machine or a run as a file's name: the id if it is a plain name, or its digest."""
+    if _PLAIN.fullmatch(id_):
+        return id_
+    return f"id-{hashlib.sha256(id_.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def require_files(path: Path) -> None:

@@ -1,6 +1,6 @@
 """One recorded run as the history stores it: its properties, and each measurement as one row.
 
-A pure function of the journal's records.
+A pure function of the run.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from acceptance.core import foreign_process
 from acceptance.core.judgement import Judgement
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.plan import Due, Scope
-from acceptance.core.record import Entry, RunClosed, RunEnded, RunStarted
+from acceptance.core.record import RunClosed, RunEnded
 from acceptance.core.verdict import UnreadableRun, VerdictWord
-from acceptance.history import comparison, era
+from acceptance.history import era
 from acceptance.history.era import Era
-from acceptance.machine import changes, recorded_inventory
+from acceptance.journal.run import Run
+from acceptance.machine import changes, matching
 from acceptance.machine.matching import unique_identities
 
 # Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
 # somebody else used its GPUs, or its loads ran in an image that the user named and that may hold
-# anything. Salvaged: it was read from a damaged history.
+# anything. Salvaged: an older rigproof read it from a damaged history.
 ExclusionReason = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
 _TOGETHER = "gpus"  # all GPUs under test, as one component
@@ -121,45 +122,37 @@ class Night:
     told: ReportedChanges | None = None
 
 
-def night_from_entries(entries: Sequence[Entry]) -> Night:
-    """A run's journal as a night.
-
-    Raises UnreadableRun if the run cannot be judged, or if its time is unknown.
-    """
-    run = comparison.run_of(entries, "")
-    first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
-    start = first.body
-    assert isinstance(start, RunStarted)
-    verdict = run.verdict
-    inventory = recorded_inventory.observed_record(entries).inventory
-    identities = recorded_inventory.identities(inventory)
+def night_of(run: Run) -> Night:
+    """A run as a night. Raises UnreadableRun if its time is unknown."""
+    start, verdict, inventory = run.start, run.verdict, run.inventory
+    identities = matching.identities(inventory)
     figures = [
-        _figure(check.id, one, identities, start.plan.gpus)
+        _figure(check.id, one, identities, run.plan.gpus)
         for check in verdict.checks
         for one in check.judged
     ]
     return Night(
         run_id=start.run_id,
         machine_id=start.machine_id,
-        utc=first.utc,
-        day=day_of(first.utc),
+        utc=run.first.utc,
+        day=day_of(run.first.utc),
         seconds=run.seconds,
         profile=verdict.profile,
         scope=verdict.scope,
         verdict=verdict.verdict,
-        virtual=run.virtual,
+        virtual=bool(inventory.cpu.virtualised),
         postponed=verdict.postponed is not None,
-        apart=_exclusion_reason(entries, start) if verdict.postponed is None else None,
-        era=era.era_of_run(start.plan, start.provenance, inventory),
+        apart=_exclusion_reason(run) if verdict.postponed is None else None,
+        era=era.era_of_run(run.plan, start.provenance, inventory),
         identities=identities,
         figures=tuple({figure.line: figure for figure in figures}.values()),
-        told=_reported_changes(entries, start) if verdict.postponed is None else None,
+        told=_reported_changes(run) if verdict.postponed is None else None,
     )
 
 
-def _reported_changes(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None:
-    birth = start.plan.birth
-    known = changes.compare_with_baseline(birth, entries).known if birth else None
+def _reported_changes(run: Run) -> ReportedChanges | None:
+    birth = run.plan.birth
+    known = changes.compare_with_baseline(birth, run.entries).known if birth else None
     return ReportedChanges(birth.run_id, known) if birth and known is not None else None
 
 
@@ -178,20 +171,21 @@ def day_of(utc: str) -> float:
         ) from error
 
 
-def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionReason | None:
-    ends = [entry.body for entry in entries if isinstance(entry.body, RunEnded)]
+def _exclusion_reason(run: Run) -> ExclusionReason | None:
+    ends = [entry.body for entry in run.entries if isinstance(entry.body, RunEnded)]
     if (
-        any(isinstance(entry.body, RunClosed) for entry in entries)
+        any(isinstance(entry.body, RunClosed) for entry in run.entries)
         or not ends
         or not all(end.complete for end in ends)
     ):
         return "interrupted"
-    if start.plan.scope == "partial":
+    if run.plan.scope == "partial":
         return "partial"
-    if foreign_process.uses(entries):
+    if foreign_process.uses(run.entries):
         return "in-use"
     # An image built here records its inputs; one named with --image has only an id.
-    named = "image_id" in start.provenance and "image_inputs" not in start.provenance
+    provenance = run.start.provenance
+    named = "image_id" in provenance and "image_inputs" not in provenance
     return "own-image" if named else None
 
 
@@ -222,7 +216,7 @@ def series_key(
 ) -> SeriesKey:
     """The series of a due measurement.
 
-    `identities` are the inventory's (`recorded_inventory.identities`), known before anything is
+    `identities` are the inventory's (`matching.identities`), known before anything is
     measured.
     """
     return SeriesKey(

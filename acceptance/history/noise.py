@@ -1,12 +1,11 @@
-"""Noise: `fixtures/noise.toml`, read strictly.
+"""Noise: how far two values of sound hardware may lie apart before the difference means something.
 
-It says how far two values of sound hardware may lie apart before the difference means something.
+Each measurement's family says it; `fixtures/noise.toml`, read strictly, has what is general: the
+spread of each unit, and when repeated values tell their own.
 """
 
 from __future__ import annotations
 
-import fnmatch
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,36 +18,19 @@ from acceptance.core import usual
 from acceptance.core.limit import UNITS, Worse
 from acceptance.core.strict import Strict, Text
 from acceptance.core.usual import Bounds
+from acceptance.expect import measurements
+from acceptance.expect.measurements import Measurements, Noise
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
-_Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
-_Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
 class NoiseFileError(Exception):
     """rigproof's own file of spreads is wrong; the message names file and entry."""
 
 
-class _Spreads(Strict, frozen=True, kw_only=True):
-    basis: Text
-    other: _Spread
-    share: _Share | None = None
-    absolute: _Spread | None = None
-
-
-class _Noise(_Spreads, frozen=True, kw_only=True):
-    measurements: _Names
-    virtual: bool = False
-
-
-class _Unit(_Spreads, frozen=True, kw_only=True):
+class _Unit(Noise, frozen=True, kw_only=True):
     unit: Text
     worse: Worse | None = None
-
-
-class _Incomparable(Strict, frozen=True):
-    measurements: _Names
-    basis: Text
 
 
 class _Repeated(Strict, frozen=True):
@@ -60,9 +42,7 @@ class _Repeated(Strict, frozen=True):
 
 class _Sheet(Strict, frozen=True):
     repeated: _Repeated
-    noise: tuple[_Noise, ...]
     unit: tuple[_Unit, ...]
-    incomparable: tuple[_Incomparable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,39 +71,30 @@ class Spread:
         )
 
 
-@functools.cache
-def _matches(measurement: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatch.fnmatchcase(measurement, pattern) for pattern in patterns)
-
-
 @dataclass(frozen=True, slots=True)
 class NoiseBook:
-    """The spreads of every measurement."""
+    """The spreads of every measurement: its own, or else those of its unit."""
 
     sheet: _Sheet
+    families: Measurements
 
     def incomparable(self, measurement: str) -> str | None:
         """Why two runs' values of this measurement cannot be compared; None if they can."""
-        found = (
-            row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements)
-        )
-        return next(found, None)
+        known = self.families.get(measurement)
+        return known.incomparable if known is not None else None
 
     def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
         """The allowed spread of a measurement.
 
         `same_part`: both values are of one component. `virtual`: one was measured in a VM.
         """
-        row = self._row(measurement, unit, virtual)
-        own = row.absolute if row.absolute is not None else row.share
-        assert own is not None
-        return Spread(own if same_part else row.other, row.absolute is not None, row.basis)
+        row = self._noise(measurement, unit, virtual)
+        return Spread(row.own if same_part else row.other, row.absolute is not None, row.basis)
 
-    def _row(self, measurement: str, unit: str, virtual: bool) -> _Spreads:
-        for row in self.sheet.noise:
-            if _matches(measurement, row.measurements) and (virtual or not row.virtual):
-                return row
-        return next(row for row in self.sheet.unit if row.unit == unit)
+    def _noise(self, measurement: str, unit: str, virtual: bool) -> Noise:
+        known = self.families.get(measurement)
+        own = known and ((known.noise_in_vm if virtual else None) or known.noise)
+        return own or next(row for row in self.sheet.unit if row.unit == unit)
 
     def worse(self, unit: str) -> Worse | None:
         """Which values of a unit are worse if no limit says so; None if that is unknown."""
@@ -141,28 +112,15 @@ class NoiseBook:
 
 
 def read(path: Path) -> NoiseBook:
-    """The spreads of a file.
+    """The general spreads of a file, beside those of the shipped families.
 
-    Raises NoiseFileError if anything is wrong, and for a unit that is not listed exactly once.
+    Raises NoiseFileError if anything is wrong, and for a unit that is not listed exactly once;
+    MeasurementFileError for what is wrong with a family.
     """
     sheet = resources.read(path, _Sheet, NoiseFileError)
-    for row in (*sheet.noise, *sheet.unit):
-        if (row.share is None) == (row.absolute is None):
-            raise NoiseFileError(
-                f"{path.name}: an entry needs either share or absolute ({row.basis})"
-            )
-        own = row.share if row.share is not None else row.absolute
-        assert own is not None
-        if row.share is not None and row.other >= 1:
-            raise NoiseFileError(f"{path.name}: a share of 1 allows every value ({row.basis})")
-        if row.other < own:
-            raise NoiseFileError(
-                f"{path.name}: two parts cannot be nearer to each other than one to itself "
-                f"({row.basis})"
-            )
     units = sorted(row.unit for row in sheet.unit)
     if units != sorted(UNITS):
         raise NoiseFileError(
             f"{path.name}: every unit must stand there once: {', '.join(sorted(UNITS))}"
         )
-    return NoiseBook(sheet)
+    return NoiseBook(sheet, measurements.shipped())

@@ -1,110 +1,198 @@
-"""Bring a history up to date from its run folders, or rebuild it.
+"""Bring a history up to date from its run folders and night files, or rebuild it.
 
-The journals are the record, the store is a view.
+The journals are the record, and the night files what is left of those that are gone; the store is
+a view of both.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.language import ENGLISH
 from acceptance.core.record import RunStarted
 from acceptance.core.verdict import UnreadableRun
-from acceptance.history import errors, location, night
+from acceptance.history import errors, location, night, night_file
 from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.night import Night
-from acceptance.history.salvage import OldHistory
-from acceptance.history.store import Store
+from acceptance.history.night_file import UnreadableNight
+from acceptance.history.store import Store, StoredNight
 from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 
-_TOLD = 3  # names in a message; the folder has them all
+_OLDER = "nights whose runs an older rigproof removed, if there are any, are in the old file alone"
+_TOLD = 3  # names in a message; the folders have them all
+_DAY_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A run's folder with the start of its journal.
+    """A run that the store lacks, at `path`: its folder, or if that is None its night's file.
 
     It began at `boot_s` seconds after the start of boot `boot_id`, and on `day` by the wall clock.
+    A night's file tells no boot, but the run recorded before it, `after`; None if it was the first.
     """
 
-    folder: str
+    path: Path
+    folder: str | None
     run_id: str
     boot_id: str
     boot_s: float
     day: float
+    after: str | None = None
 
 
-def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
+def open_history(
+    out: Path, machine_id: str, last: Run | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """The history of a machine, sound and up to date with the runs in `out`, and messages.
 
-    A damaged history is set aside and rebuilt. Raises HistoryError if it cannot be.
+    A damaged history is set aside and rebuilt. `last` is a run of `out` that need not be read
+    again. Raises HistoryError if it cannot be.
     """
     path = location.database(out, machine_id)
     try:
         store = Store.open(path)
         try:
             store.check()
+            _write_missing(store, out, machine_id)
         except BaseException:
             store.close()
             raise
     except DamagedHistory as error:
-        return rebuild(out, machine_id, str(error).partition(f": {errors.REBUILD}")[0])
+        return rebuild(out, machine_id, _why(error), last)
     try:
-        return store, catch_up(store, out, machine_id)[1]
+        return store, catch_up(store, out, machine_id, last)[1]
     except BaseException:
         store.close()
         raise
 
 
-def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
-    """Make a new history from the runs in `out`; returns it with messages.
+def rebuild(
+    out: Path, machine_id: str, why: str | None = None, last: Run | None = None
+) -> tuple[Store, tuple[str, ...]]:
+    """Make a new history from the runs and night files in `out`; returns it with messages.
 
-    Nights whose run is gone are taken from the old file as far as it can be read. The old file is
-    kept. `why` says what is wrong with it; None if nothing is. A process that dies here leaves the
-    old file or the whole new one. Raises HistoryError.
+    Nights that only the old file holds are written to their files first, if it is sound. The old
+    file is kept. `why` says what is wrong with it; None if nothing is. A process that dies here
+    leaves the old file or the whole new one. `last` is as in `open_history`. Raises HistoryError.
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
-        notices = (
-            [] if why is not None and _sound(path) else _rebuild_file(out, machine_id, path, why)
-        )
+        # An older rigproof removed runs and wrote no files of their nights.
+        older = not night_file.folder(out, machine_id).is_dir()
+        damage = _damage(path, out, machine_id)
+        notices: list[str] = []
+        if damage or not why:  # else another process has rebuilt it already
+            notices = _rebuild_file(out, machine_id, path, damage, last)
+        if damage and older:
+            notices.append(_OLDER)
     store = Store.open(path)
     try:
         # runs that ended meanwhile
-        return store, (
-            *notices,
-            *catch_up(store, out, machine_id)[1],
-        )
+        notices += catch_up(store, out, machine_id, last)[1]
     except BaseException:
         store.close()
         raise
+    return store, ("; ".join(dict.fromkeys(notices)),) if notices else ()
 
 
-def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
+def _why(error: DamagedHistory) -> str:
+    """What is damaged, without the cure."""
+    return str(error).partition(f": {errors.REBUILD}")[0]
+
+
+def _damage(path: Path, out: Path, machine_id: str) -> str | None:
+    """Why the old file cannot be used; None if it is whole, and every night of it is kept."""
+    try:
+        if path.exists():
+            with Store.open(path, locked=True) as old:
+                old.check()
+                _write_missing(old, out, machine_id, rebuilding=True)
+    except DamagedHistory as error:
+        return _why(error)
+    return None
+
+
+def _write_missing(store: Store, out: Path, machine_id: str, *, rebuilding: bool = False) -> None:
+    """Write the file of every night that has neither a closed run's folder nor a file.
+
+    Such nights are those of runs that somebody removed, or an older rigproof. When `rebuilding`,
+    the caller holds the history's lock, and a file that cannot be read counts as missing.
+
+    Raises DamagedHistory if the store's indexes do not agree with its tables, or if some of these
+    nights cannot be read; the others are then written.
+    """
+    kept = {
+        file.name
+        for file in night_file.files(out, machine_id)
+        if not rebuilding or night_file.is_readable(file, machine_id)
+    }
+    missing = [
+        one
+        for one in store.nights()
+        if night_file.name(one.run_id) not in kept and not _has_run(out, one)
+    ]
+    if not missing:
+        night_file.make_folder(out, machine_id)
+        return
+    store.check(indexes=True)
+    damaged = {}
+    for one in missing:
+        try:
+            store.night(one.run_id, machine_id)
+        except DamagedHistory as error:
+            damaged[one.run_id] = _why(error)
+    whole = {one.run_id for one in missing} - damaged.keys()
+    with contextlib.nullcontext() if rebuilding else history_lock(store.path.parent):
+        night_file.write(store, out, machine_id, whole)
+    if damaged:
+        (_, why), *others = damaged.items()
+        more = f" (and so are {_first([run_id for run_id, _ in others])})" if others else ""
+        raise DamagedHistory(f"{why}{more}: {errors.REBUILD}")
+
+
+def _has_run(out: Path, night: StoredNight) -> bool:
+    """Whether the folder of a night's run is there, with a journal that was closed."""
+    return night.folder is not None and all(
+        (out / night.folder / name).is_file() for name in (reader.SUPERVISOR, run_folder.VERDICT)
+    )
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first of several names, and how many more there are."""
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return "; ".join(names[:_TOLD]) + more
+
+
+def _rebuild_file(
+    out: Path, machine_id: str, path: Path, damage: str | None, last: Run | None
+) -> list[str]:
     """Make the new file beside the old one and put it in its place; returns messages."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)
-    there = path if path.exists() else None
-    with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
-        count, notices = catch_up(store, out, machine_id, old)
+    with Store.open(making, locked=True) as store:
+        count, notices = catch_up(store, out, machine_id, last)
     # The last connection to close empties the write-ahead log. If the disk was full, the log stays,
     # and the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
         raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
-    nights = f"{count} night{'' if count == 1 else 's'}"
+    nights = ENGLISH.ngettext("{n} night", "{n} nights", count)
     kept = ""
-    if there is not None:
+    if path.exists():
         aside = path.with_name(
-            f"{path.name}.{'damaged' if why else 'replaced'}-{clock.utc().replace(':', '-')}"
+            f"{path.name}.{'damaged' if damage else 'replaced'}-{clock.utc().replace(':', '-')}"
         )
         _keep(path, aside)
         kept = f"; the old file is kept as {aside.name}"
     making.replace(path)
-    return [f"{why or path}: the history was made anew, with {nights}{kept}", *notices]
+    return [f"{damage or path}: the history was made anew, with {nights}{kept}", *notices]
 
 
 def _keep(path: Path, aside: Path) -> None:
@@ -128,27 +216,16 @@ def _remove(path: Path) -> None:
         path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
 
 
-def _sound(path: Path) -> bool:
-    """Whether the file is whole, because another process has rebuilt it already."""
-    try:
-        with Store.view(path) as store:
-            store.check()
-    except DamagedHistory:
-        return False
-    return True
-
-
 def catch_up(
-    store: Store, out: Path, machine_id: str, old: OldHistory | None = None
+    store: Store, out: Path, machine_id: str, last: Run | None
 ) -> tuple[int, tuple[str, ...]]:
-    """Add every closed run of this machine that the store lacks, oldest first.
+    """Add every closed run and every night file of this machine that the store lacks, oldest first.
 
-    Returns how many were added, and messages. Nights that only an `old` history has are added too.
-    Raises HistoryError; a run that cannot be read is reported and left out.
+    Returns how many were added, and messages. `last` is as in `open_history`. Raises HistoryError;
+    a run or a file that cannot be read is reported and left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
-    notices: list[str] = []
     unread: list[str] = []
     found: dict[str, _Found] = {}
     for run in _runs(out, machine_id, folders, unread):
@@ -157,32 +234,27 @@ def catch_up(
             found.setdefault(run.run_id, run)
         elif before.folder is None or not (out / before.folder).is_dir():
             store.link(run.run_id, run.folder)
-    ranks = old.ranks if old else {}
+    for run in _files(out, machine_id, {*kept, *found}, unread):
+        found[run.run_id] = run
     count = 0
-    for run_id in _order(found.values(), ranks):
+    for run in _order(found.values()):
         try:
-            made = (
-                _night(out, found[run_id])
-                if run_id in found
-                else old.night(run_id)
-                if old
-                else None
-            )
-        except (segment.JournalError, UnreadableRun) as error:
-            unread.append(f"{found[run_id].folder} ({error})")
-            continue
-        if made is not None:
-            count += store.add(made, found[run_id].folder if run_id in found else None)
+            if run.folder is not None:
+                count += store.add(_night(out, run.folder, run.run_id, last), run.folder)
+            else:
+                record = night_file.read(run.path, machine_id)
+                count += store.add(record.night, pruned=record.pruned)
+        except (segment.JournalError, UnreadableRun, UnreadableNight) as error:
+            unread.append(f"{run.path.relative_to(out)} ({error})")
     if unread:
-        more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
-        notices.append(
-            f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}"
-        )
-    return count, tuple(notices + list(old.has_unreadable_rows if old else ()))
+        return count, (f"not in the history, because they cannot be read: {_first(unread)}",)
+    return count, ()
 
 
-def _night(out: Path, run: _Found) -> Night:
-    return night.night_from_entries(reader.read(out / run.folder).entries)
+def _night(out: Path, folder: str, run_id: str, last: Run | None) -> Night:
+    if last is not None and (last.folder.name, last.start.run_id) == (folder, run_id):
+        return night.night_of(last)
+    return night.night_of(journal_run.read(out / folder))
 
 
 def _runs(
@@ -209,30 +281,53 @@ def _runs(
                 or first.body.machine_id != machine_id
             ):
                 continue
-            yield _Found(
-                name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc)
-            )
+            day = night.day_of(first.utc)
+            yield _Found(out / name, name, first.body.run_id, head.boot_id, first.boot_s, day)
         except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{name} ({error})")
 
 
-def _order(runs: Iterable[_Found], ranks: Mapping[str, int]) -> list[str]:
-    """Run ids in the order of the runs: as in an earlier history, then by the clock.
+def _files(out: Path, machine_id: str, known: Iterable[str], unread: list[str]) -> Iterator[_Found]:
+    """The nights of this machine in files, but those of runs that are known."""
+    names = {night_file.name(run_id) for run_id in known}
+    for file in night_file.files(out, machine_id):
+        if file.name not in names:
+            try:
+                record = night_file.read(file, machine_id)
+            except UnreadableNight as error:
+                unread.append(f"{file.relative_to(out)} ({error})")
+            else:
+                one = record.night
+                yield _Found(file, None, one.run_id, one.run_id, 0.0, one.day, record.after)
 
-    Within a boot, runs are ordered by the boot clock, which cannot be set; boots are ordered by
-    their median day, so that a wall clock that was set back does little harm.
+
+def _order(runs: Collection[_Found]) -> list[_Found]:
+    """The runs in their order: those with a journal by their clocks, the others after these.
+
+    Within a boot that is the order of the boot clock, which cannot be set. When a boot began is the
+    median of what its runs say, so that a wall clock that was set back does little harm. A night
+    file follows the run recorded before it; if that is not there, its own day decides.
     """
-    boots: dict[str, list[_Found]] = {}
+    began: dict[str, list[float]] = {}
     for run in runs:
-        boots.setdefault(run.boot_id, []).append(run)
-    whole = sorted(
-        boots.values(),
-        key=lambda found: (statistics.median(run.day for run in found), found[0].run_id),
-    )
-    dated = [
-        run.run_id
-        for found in whole
-        for run in sorted(found, key=lambda run: (run.boot_s, run.run_id))
-    ]
-    first = sorted(ranks, key=lambda run_id: ranks[run_id])
-    return [*first, *(run_id for run_id in dated if run_id not in ranks)]
+        began.setdefault(run.boot_id, []).append(run.day - run.boot_s / _DAY_S)
+    days = {boot_id: statistics.median(some) for boot_id, some in began.items()}
+
+    def place(run: _Found) -> tuple[bool, float, str]:
+        later = run.folder is not None or run.after is not None
+        return later, days[run.boot_id] + run.boot_s / _DAY_S, run.run_id
+
+    by_clock = sorted(runs, key=place, reverse=True)
+    followers: dict[str | None, list[_Found]] = {}
+    for run in by_clock:
+        followers.setdefault(run.after, []).append(run)
+    known = {run.run_id for run in runs}
+    found: dict[str, _Found] = {}
+    # What follows itself, in a circle of damaged files, comes last.
+    waiting = [*by_clock, *(run for run in by_clock if run.after not in known)]
+    while waiting:
+        run = waiting.pop()
+        if run.run_id not in found:
+            found[run.run_id] = run
+            waiting += followers.get(run.run_id, [])
+    return list(found.values())

@@ -19,7 +19,8 @@ from acceptance.core.past import (
     Slope,
 )
 from acceptance.core.usual import Bounds
-from acceptance.history.drift_rules import Constants, DriftRule, Rate
+from acceptance.expect.measurements import Rate
+from acceptance.history.drift_rules import Constants, DriftRule
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):

@@ -1,8 +1,9 @@
 """Prune a machine's history by age and size: values of old nights, and folders of old runs.
 
-Never removed are the run that accepted the machine, the newest run, a run that is being written,
-and a folder that is not a run of this machine. The caller holds the machine's lock, so that no run
-of this machine is under way.
+What the history needs of such a night is first written to its file (`night_file`). Never removed
+are the run that accepted the machine, the newest run, a run that is being written, and a folder
+that is not a run of this machine. The caller holds the machine's lock, so that no run of this
+machine is under way.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core.record import RunStarted
-from acceptance.history import errors
+from acceptance.history import errors, night_file
+from acceptance.history.lock import history_lock
 from acceptance.history.store import Store, StoredNight
 from acceptance.journal import reader, run_folder, segment
 
@@ -74,6 +76,10 @@ def prune(
             if left > (keep_bytes or 0) and run_id not in stay and run_id not in going:
                 going.append(run_id)
                 left -= sizes[run_id]
+        # all of them first: if one cannot be written, nothing is removed
+        due = {*going, *(one.run_id for one in nights if one.run_id in old and not one.pruned)}
+        with history_lock(store.path.parent):
+            night_file.write(store, out, machine_id, due, old)
         folders = {one.run_id: str(one.folder) for one in nights}
         for run_id in going:
             _remove(store, out / folders[run_id], run_id)

@@ -223,14 +223,15 @@ class Store:
         with errors.history_errors(self.path):
             self.connection.close()
 
-    def check(self) -> None:
-        """Check the whole file.
+    def check(self, *, indexes: bool = False) -> None:
+        """Check the whole file, and with `indexes` that they agree with the tables.
 
         Raises DamagedHistory if SQLite finds its structure damaged, or if an era's facts cannot be
         read.
         """
+        pragma = "integrity_check" if indexes else "quick_check"
         with errors.history_errors(self.path):
-            found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            found = self.connection.execute(f"PRAGMA {pragma}(1)").fetchone()[0]
         if found != "ok":
             raise errors.DamagedHistory(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
         self.eras()
@@ -261,10 +262,10 @@ class Store:
             if self.connection.in_transaction:
                 self.connection.rollback()
 
-    def add(self, night: Night, folder: str | None = None) -> bool:
+    def add(self, night: Night, folder: str | None = None, *, pruned: bool = False) -> bool:
         """Add a night with all its measurements; false if its run is there already.
 
-        `folder` is the run's folder in `out`.
+        `folder` is the run's folder in `out`. `pruned` says that its measurements were removed.
         """
         with self.transaction() as connection:
             era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
@@ -285,12 +286,12 @@ class Store:
                 night.verdict,
             )
             reported = msgspec.json.encode(night.told).decode() if night.told else None
-            more = (night.virtual, night.postponed, night.apart, era, parts, reported)
+            more = (night.virtual, night.postponed, night.apart, era, parts, reported, pruned)
             done = connection.execute(
                 "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, "
                 "virtual, postponed, apart, era, parts,"
-                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO "
-                "NOTHING",
+                " told, pruned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (run_id) DO NOTHING",
                 (*row, *more),
             )
             if done.rowcount != 1:
@@ -302,6 +303,32 @@ class Store:
             ]
             connection.executemany("INSERT INTO figure VALUES (?, ?, ?, ?, ?)", rows)
         return True
+
+    def night(self, run_id: str, machine_id: str) -> Night:
+        """A recorded night with its measurements; `machine_id` is the machine's own.
+
+        Raises DamagedHistory if its rows are not what `add` writes.
+        """
+        query = (
+            "SELECT utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, facts, "
+            "identities, told, seq FROM night JOIN era ON era.id = era JOIN parts ON parts.id = "
+            "parts WHERE run_id = ?"
+        )
+        # CROSS JOIN: a row of each line is looked up; by night alone, all rows would be read.
+        figures = (
+            "SELECT check_id, measurement, component, unit, serial, value, again, flags FROM line "
+            "CROSS JOIN figure ON line = line.id AND night = ? ORDER BY line.id"
+        )
+        with errors.history_errors(self.path):
+            row = self.connection.execute(query, (run_id,)).fetchone()
+            rows = self.connection.execute(figures, row[-1:] if row else (0,)).fetchall()
+        try:
+            return _night((run_id, machine_id), row, rows)
+        except (ValueError, TypeError) as error:
+            raise DamagedHistory(
+                f"{self.path}: is damaged (night {run_id} cannot be read: {error}): "
+                f"{errors.REBUILD}"
+            ) from error
 
     def link(self, run_id: str, folder: str | None) -> None:
         """Set the folder of a run; None if it is gone."""
@@ -348,7 +375,7 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
     """The id of the row with this value, which is added if needed."""
     found = connection.execute(f"SELECT id FROM {table} WHERE {column} = ?", (value,)).fetchone()
     if found:
-        return int(found[0])
+        return _number(found[0])
     names = ", ".join((column, *more))
     marks = ", ".join("?" * (1 + len(more)))
     return int(
@@ -357,6 +384,13 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
         ).lastrowid
         or 0
     )
+
+
+def _number(id_: object) -> int:
+    """The id of a row. Raises DatabaseError if it is none: the table is not as it was made."""
+    if not isinstance(id_, int):
+        raise sqlite3.DatabaseError(f"{id_!r} is no id of a row")
+    return id_
 
 
 def _stored_night(row: Sequence[Any]) -> StoredNight:
@@ -379,6 +413,52 @@ def _stored_night(row: Sequence[Any]) -> StoredNight:
     )
 
 
+def _night(
+    ids: tuple[str, str], row: Sequence[Any] | None, figures: Sequence[Sequence[Any]]
+) -> Night:
+    """A night from its rows. Raises ValueError or TypeError if they are not what `add` writes."""
+    if row is None:
+        raise ValueError("its era or its parts are gone")
+    utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, *texts, _ = row
+    facts, identities, told = (
+        None if text is None else msgspec.json.decode(text) for text in texts
+    )
+    return msgspec.convert(
+        {
+            **dict(zip(("run_id", "machine_id"), ids, strict=True)),
+            "utc": utc,
+            "day": day,
+            "seconds": seconds,
+            "profile": profile,
+            "scope": scope,
+            "verdict": verdict,
+            "virtual": _bits(virtual, 1)[0],
+            "postponed": _bits(postponed, 1)[0],
+            "apart": apart,
+            "era": {"facts": facts},
+            "identities": identities,
+            "figures": [
+                {
+                    "line": (*names, serial or None),
+                    "value": value,
+                    "again": again,
+                    **dict(zip(("outside", "unsteady", "failed"), _bits(flags, 3), strict=True)),
+                }
+                for *names, serial, value, again, flags in figures
+            ],
+            "told": told,
+        },
+        Night,
+    )
+
+
+def _bits(number: object, count: int) -> tuple[bool, ...]:
+    """The lowest bits of a number, which has no others, the lowest first. Raises ValueError."""
+    if not isinstance(number, int) or not 0 <= number < 1 << count:
+        raise ValueError(f"{number!r} is no mark")
+    return tuple(bool(number >> bit & 1) for bit in range(count))
+
+
 def _flags(measurement: NightMeasurement) -> int:
     return (
         OUTSIDE * measurement.outside
@@ -398,7 +478,7 @@ def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
         names,
     ).fetchone()
     if found:
-        return int(found[0])
+        return _number(found[0])
     made = (
         "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
     )

@@ -17,7 +17,9 @@ _DATA = (
     "changes.toml",
     "drift.toml",
     "events",
+    "locale",
     "machines",
+    "measurements",
     "models",
     "noise.toml",
     "profiles.toml",
@@ -36,8 +38,9 @@ def _files() -> Iterator[tuple[str, Path]]:
             yield f"acceptance/{relative.as_posix()}", path
     for name in _DATA:
         place = resources.locate(name)
-        for path in [place] if place.is_file() else place.rglob("*.toml"):
-            yield f"fixtures/{path.relative_to(place.parent).as_posix()}", path
+        for path in [place] if place.is_file() else place.rglob("*"):
+            if path.suffix in (".toml", ".po"):
+                yield f"fixtures/{path.relative_to(place.parent).as_posix()}", path
 
 
 def package_digest() -> str:

@@ -5,32 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from acceptance.core.limit import GIB
 from acceptance.core.machine_facts import CountedParts, MachineFacts
 from acceptance.core.record import Entry, Measured, RunStarted
-from acceptance.machine import recorded_inventory
-from acceptance.machine.recorded_inventory import Table
+from acceptance.machine import observation
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory, NetworkLink
+from acceptance.machine.matching import identities
 
 # Provenance that names the machine or changes at every start: it explains no difference.
 _OWN = frozenset({"host", "boot_id", "selftest"})
-_BOARD = ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver")
-_CPU = ("model", "sockets", "cores", "threads", "governor")
-_GPU = ("name", "pci_address", "vbios")
-_TRAITS = ("power_limit_w", "ecc_enabled", "mig_enabled", "persistence", "compute_mode")
-_DISK = ("model", "size_bytes", "firmware")
-_DIMM = ("size_bytes", "kind", "configured_mts", "part_number")
 
 Facts = dict[tuple[str, str], str]
 
 
-def circumstances(
-    provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None
-) -> Facts:
+def circumstances(provenance: Mapping[str, str], inventory: Inventory, **more: str | None) -> Facts:
     """Facts by component ("" for the machine) and name, plus `more` of the machine.
 
-    An unknown fact is absent. `inventory` is plain data from a journal, written by any version.
+    An unknown fact is absent.
     """
     found: Facts = {("", name): said for name, said in more.items() if said}
     found |= {("", name): said for name, said in provenance.items() if name not in _OWN}
@@ -47,28 +40,62 @@ def text(value: object) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
-    yield from _some("", recorded_inventory.table(inventory, "board"), _BOARD)
-    yield from _some("cpu", recorded_inventory.table(inventory, "cpu"), _CPU)
-    memory = recorded_inventory.table(inventory, "memory")
-    total = memory.get("total_bytes")
-    yield "memory", "GiB", round(total / GIB) if isinstance(total, int) else None
-    for dimm in recorded_inventory.rows(memory, "dimms"):
-        yield from _some(f"dimm:{dimm.get('slot')}", dimm, _DIMM)
-    for disk in recorded_inventory.rows(inventory, "disks"):
-        yield from _some(f"disk:{disk.get('name')}", disk, _DISK)
-    for link in recorded_inventory.rows(inventory, "links"):
-        yield from _some(f"net:{link.get('name')}", link, ("speed_mbps", "driver"))
-    for gpu in recorded_inventory.recorded_gpus(inventory):
-        yield from _some(gpu.name, gpu.device, _GPU)
-        yield from _some(gpu.name, recorded_inventory.table(gpu.device, "traits"), _TRAITS)
+Fact = tuple[str, str, object]  # component, name, value; None: unknown
 
 
-def _some(
-    component: str, table: Mapping[str, Any], names: Sequence[str]
-) -> Iterator[tuple[str, str, object]]:
-    for name in names:
-        yield component, name, table.get(name)
+def _named(component: str, **values: object) -> Iterator[Fact]:
+    return ((component, name, value) for name, value in values.items())
+
+
+def _all(inventory: Inventory) -> Iterator[Fact]:
+    board, cpu, memory = inventory.board, inventory.cpu, inventory.memory
+    yield from _named(
+        "",
+        vendor=board.vendor,
+        name=board.name,
+        bios_version=board.bios_version,
+        kernel=board.kernel,
+        os=board.os,
+        nvidia_driver=board.nvidia_driver,
+    )
+    yield from _named(
+        "cpu",
+        model=cpu.model,
+        sockets=cpu.sockets,
+        cores=cpu.cores,
+        threads=cpu.threads,
+        governor=cpu.governor,
+    )
+    total = memory.total_bytes
+    yield "memory", "GiB", round(total / GIB) if total is not None else None
+    for dimm in memory.dimms or ():
+        yield from _named(
+            dimm.component,
+            size_bytes=dimm.size_bytes,
+            kind=dimm.kind,
+            configured_mts=dimm.configured_mts,
+            part_number=dimm.part_number,
+        )
+    for disk in inventory.disks or ():
+        yield from _named(
+            disk.component, model=disk.model, size_bytes=disk.size_bytes, firmware=disk.firmware
+        )
+    for link in inventory.links or ():
+        yield from _named(link.component, speed_mbps=link.speed_mbps, driver=link.driver)
+    for gpu in gpus(inventory):
+        if (device := gpu.device) is not None:
+            yield from _named(
+                gpu.name, name=device.name, pci_address=device.pci_address, vbios=device.vbios
+            )
+        if (traits := gpu.traits) is not None:
+            yield from _named(
+                gpu.name,
+                power_limit_w=traits.power_limit_w,
+                ecc_enabled=traits.ecc_enabled,
+                mig_enabled=traits.mig_enabled,
+                persistence=traits.persistence,
+                compute_mode=traits.compute_mode,
+            )
 
 
 # Measured under load or after it, because an idle card slows its PCIe link down: a run's lowest
@@ -79,18 +106,6 @@ _LINKS = {
     "nvlink_active": "nvlinks",
     "nvlink_speed": "nvlink_speed",
 }
-_OF_GPU = ("serial", "memory_bytes")
-_OF_TRAITS = ("cuda_cores", "max_link_gen_here", "max_link_width_here")
-_OF_DISK = ("transport", "kind")
-_OF_LINK = (
-    "kind",
-    "bus",
-    "is_virtual_function",
-    "pci_address",
-    "up",
-    "pcie_speed_gts",
-    "pcie_width",
-)
 _FOR_PEOPLE = ("memory", "GiB")  # rounded for people; `total_bytes` has the exact value
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 # IEEE 802: the bits of the first octet that mark an address as a group's, or as set by an
@@ -104,8 +119,8 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
         ((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)),
         None,
     )
-    inventory = recorded_inventory.observed_record(entries).inventory
-    if start is None or not inventory:
+    inventory = observation.inventory_of(entries)
+    if start is None or inventory == observation.NOTHING:
         return None
     facts = _facts(inventory)
     for name, value in _links(entries).items():
@@ -113,85 +128,89 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     return MachineFacts(
         run_id=start[1],
         utc=start[0],
-        parts=tuple(component for component, _ in _parts(inventory)),
-        identities=recorded_inventory.identities(inventory),
+        parts=tuple(_parts(inventory)),
+        identities=identities(inventory),
         facts=tuple((component, name, told) for (component, name), told in facts.items()),
         looked=tuple(_kinds_known(inventory)),
     )
 
 
-def _kinds_known(inventory: Table) -> Iterator[str]:
+def _kinds_known(inventory: Inventory) -> Iterator[str]:
     """The kinds of parts that the inventory lists, even if the list is empty.
 
     Only root can read the DIMMs.
     """
-    for kind, table, name in (
-        ("gpu", inventory, "pci"),
-        ("disk", inventory, "disks"),
-        ("net", inventory, "links"),
-        ("dimm", recorded_inventory.table(inventory, "memory"), "dimms"),
+    for kind, listed in (
+        ("gpu", inventory.pci),
+        ("disk", inventory.disks),
+        ("net", inventory.links),
+        ("dimm", inventory.memory.dimms),
     ):
-        if isinstance(table.get(name), list | tuple):
+        if listed is not None:
             yield kind
 
 
-def _parts(inventory: Table) -> Iterator[tuple[str, Table]]:
-    """Every part found, with the facts that `circumstances` leaves out."""
-    for gpu in recorded_inventory.recorded_gpus(inventory):
-        yield (
-            gpu.name,
-            {**_of_gpu(gpu.device), "pci_address": gpu.address, "slot": gpu.function.get("slot")},
-        )
-    for disk in recorded_inventory.rows(inventory, "disks"):
-        yield f"disk:{disk.get('name')}", {name: disk.get(name) for name in _OF_DISK}
-    for dimm in recorded_inventory.rows(recorded_inventory.table(inventory, "memory"), "dimms"):
-        yield f"dimm:{dimm.get('slot')}", {}
-    links = recorded_inventory.rows(inventory, "links")
+def _parts(inventory: Inventory) -> Iterator[str]:
+    """The component of every part found."""
+    yield from (gpu.name for gpu in gpus(inventory))
+    for parts in (inventory.disks, inventory.memory.dimms, inventory.links):
+        yield from (part.component for part in parts or ())
+
+
+def _more(inventory: Inventory) -> Iterator[Fact]:
+    """The facts that `circumstances` leaves out."""
+    memory = inventory.memory
+    yield "", "board_serial", inventory.board.serial
+    yield from _named("memory", total_bytes=memory.total_bytes, ecc=memory.ecc)
+    for gpu in gpus(inventory):
+        yield from _of_gpu(gpu)
+    for disk in inventory.disks or ():
+        yield from _named(disk.component, transport=disk.transport, kind=disk.kind)
+    links = inventory.links or ()
     for link in links:
-        yield (
-            f"net:{link.get('name')}",
-            {**{name: link.get(name) for name in _OF_LINK}, "mac": _own_mac(link, links)},
+        yield from _named(
+            link.component,
+            kind=link.kind,
+            bus=link.bus,
+            is_virtual_function=link.is_virtual_function,
+            pci_address=link.pci_address,
+            up=link.up,
+            pcie_speed_gts=link.pcie_speed_gts,
+            pcie_width=link.pcie_width,
+            mac=_own_mac(link, links),
         )
 
 
-def _of_gpu(device: Table) -> dict[str, object]:
-    traits = recorded_inventory.table(device, "traits")
-    found = {name: device.get(name) for name in _OF_GPU} | {
-        name: traits.get(name) for name in _OF_TRAITS
-    }
-    # a GPU that no longer answers reports no links
-    if traits and not device.get("error"):
-        found["nvlinks"] = sum(
-            link.get("active") is True for link in recorded_inventory.rows(device, "links")
+def _of_gpu(gpu: Gpu) -> Iterator[Fact]:
+    yield from _named(gpu.name, serial=gpu.serial, memory_bytes=gpu.memory_bytes)
+    if (traits := gpu.traits) is not None:
+        yield from _named(
+            gpu.name,
+            cuda_cores=traits.cuda_cores,
+            max_link_gen_here=traits.max_link_gen_here,
+            max_link_width_here=traits.max_link_width_here,
+            # a GPU that no longer answers reports no links
+            nvlinks=None if gpu.error else gpu.active_links,
         )
-    return found
+    yield from _named(gpu.name, pci_address=gpu.pci_address, slot=gpu.function.slot)
 
 
-def _own_mac(link: Table, links: Sequence[Table]) -> str | None:
+def _own_mac(link: NetworkLink, links: Sequence[NetworkLink]) -> str | None:
     """The address that a card was made with; None if that is unknown.
 
     An address shared by two links is a bond's; one set by an administrator identifies no card.
     """
-    mac = link.get("mac")
-    if not isinstance(mac, str) or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _NO_MAKERS:
+    mac = link.mac
+    if mac is None or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _NO_MAKERS:
         return None
-    return mac if sum(other.get("mac") == mac for other in links) == 1 else None
+    return mac if sum(other.mac == mac for other in links) == 1 else None
 
 
-def _facts(inventory: Table) -> Facts:
-    memory = recorded_inventory.table(inventory, "memory")
-    more: list[tuple[str, str, object]] = [
-        ("", "board_serial", recorded_inventory.table(inventory, "board").get("serial")),
-        ("memory", "total_bytes", memory.get("total_bytes")),
-        ("memory", "ecc", memory.get("ecc")),
-        *(
-            (component, name, value)
-            for component, told in _parts(inventory)
-            for name, value in told.items()
-        ),
-    ]
+def _facts(inventory: Inventory) -> Facts:
     found = circumstances({}, inventory) | {
-        (component, name): text(value) for component, name, value in more if value is not None
+        (component, name): text(value)
+        for component, name, value in _more(inventory)
+        if value is not None
     }
     return {name: told for name, told in found.items() if name != _FOR_PEOPLE}
 

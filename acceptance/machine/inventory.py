@@ -1,8 +1,26 @@
-"""The observed machine: its inventory as types. A value that was not captured is None."""
+"""The observed machine: its inventory as types.
+
+A value that was not captured is None. What a part is named by (its slot, name or address) is always
+there. A value that to observe this machine always gives, such as `Memory.total_bytes`, can be None
+only in an inventory that a journal recorded: `known` takes it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+def known(value: _T | None) -> _T:
+    """A value that to observe this machine always gives.
+
+    Raises ValueError for None, which only an inventory from a journal can have there.
+    """
+    if value is None:
+        raise ValueError("this inventory was not observed on this machine: a value is missing")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +43,11 @@ class Dimm:
     data_width_bits: int | None
     total_width_bits: int | None
     bank: str | None
+
+    @property
+    def component(self) -> str:
+        """The component of its facts."""
+        return f"dimm:{self.slot}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +81,7 @@ class Board:
     hostname: str | None
     machine_id: str | None
     boot_id: str | None
-    nouveau_loaded: bool
+    nouveau_loaded: bool | None
     nvidia_driver: str | None
     device_nodes: tuple[DeviceNode, ...]
     gpu_nodes: dict[str, str] = field(default_factory=dict)
@@ -104,7 +127,7 @@ class Cpu:
     vendor: str | None
     sockets: int | None
     cores: int | None
-    threads: int
+    threads: int | None
     core_groups: tuple[CoreGroup, ...]
     caches: tuple[Cache, ...]
     governor: str | None
@@ -213,14 +236,15 @@ class Inventory:
     """The observed machine.
 
     `pci` holds NVIDIA's functions only; `places` holds the places of GPUs and network cards in the
-    PCI tree, by address.
+    PCI tree, by address. A list that was not captured is None; an empty one shows that there is no
+    such part.
     """
 
     cpu: Cpu
     memory: Memory
-    disks: tuple[Disk, ...]
-    links: tuple[NetworkLink, ...]
-    pci: tuple[PciFunction, ...]
+    disks: tuple[Disk, ...] | None
+    links: tuple[NetworkLink, ...] | None
+    pci: tuple[PciFunction, ...] | None
     board: Board
     nvml: NvmlAnswer
     places: dict[str, PciPlace] = field(default_factory=dict)
@@ -236,7 +260,7 @@ class Memory:
     empty slots; `ecc` is as the firmware reports it.
     """
 
-    total_bytes: int
+    total_bytes: int | None
     available_bytes: int | None
     dimms: tuple[Dimm, ...] | None
     dimms_unread: str | None
@@ -256,17 +280,22 @@ class NetworkLink:
     """
 
     name: str
-    kind: str
+    kind: str | None
     driver: str | None
     speed_mbps: int | None
     mac: str | None
-    up: bool
-    virtual: bool
+    up: bool | None
+    virtual: bool | None
     pci_address: str | None
     bus: str | None = None
-    is_virtual_function: bool = False
+    is_virtual_function: bool | None = None
     pcie_speed_gts: float | None = None
     pcie_width: int | None = None
+
+    @property
+    def component(self) -> str:
+        """The component of its facts."""
+        return f"net:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +307,8 @@ class NvLink:
     NVML does not offer or refuses the value, or the link is not active.
     """
 
-    link: int
-    active: bool
+    link: int | None
+    active: bool | None
     version: str | None
     speed_gbs: float | None
     remote_address: str | None
@@ -299,7 +328,7 @@ class NvmlDevice:
     stopped answering before they were read.
     """
 
-    index: int
+    index: int | None
     uuid: str | None
     name: str | None
     pci_address: str | None
@@ -360,10 +389,10 @@ class PciFunction:
     """
 
     address: str
-    device_id: str
-    class_code: str
-    is_display: bool
-    is_virtual_function: bool
+    device_id: str | None
+    class_code: str | None
+    is_display: bool | None
+    is_virtual_function: bool | None
     driver: str | None
     answers: bool | None
     revision: str | None
@@ -404,7 +433,7 @@ class Disk:
     name: str
     model: str | None
     serial: str | None
-    size_bytes: int
+    size_bytes: int | None
     kind: str | None
     transport: str | None
     firmware: str | None

@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+
 _WAY = "->"  # between the two ends of a path
 # What firmware writes for a part without a serial number. A single part may have it one night, and
 # another part the next.
@@ -53,6 +56,17 @@ class Matching:
         """
         known = {one.component for one in self.replaced}
         return any(end in known for end in component.split(_WAY))
+
+
+def identities(inventory: Inventory) -> dict[str, str]:
+    """The UUID (of GPUs) or serial number of each component, as the part reports it.
+
+    They may be ambiguous; `unique_identities` has those that identify one part alone.
+    """
+    parts = {gpu.name: gpu.uuid or gpu.serial for gpu in gpus(inventory)}
+    parts |= {disk.component: disk.serial for disk in inventory.disks or ()}
+    parts |= {dimm.component: dimm.serial for dimm in inventory.memory.dimms or ()}
+    return {component: identity for component, identity in parts.items() if identity}
 
 
 def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:

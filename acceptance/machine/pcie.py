@@ -33,6 +33,11 @@ class LinkMaximum:
     told: str
 
 
+def lower_maximum(card: int | None, slot: int | None) -> int | None:
+    """The lower maximum of card and slot; one side alone is enough, None where none is known."""
+    return min((one for one in (card, slot) if one is not None), default=None)
+
+
 def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum | None:
     """The lower maximum of card and slot; `what` goes before a number ("x", "generation ").
 

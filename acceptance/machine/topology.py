@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory, NetworkLink, NvmlDevice, PciPlace
+from acceptance.machine.inventory import Inventory, NetworkLink, NvmlPair, PciPlace
 
 LEGEND = {
     "X": "itself",
@@ -82,7 +82,8 @@ def cards(inventory: Inventory) -> dict[str, str]:
 
     The name is that of the card's first port; InfiniBand ports take precedence.
     """
-    real = [link for link in inventory.links if link.pci_address is not None and not link.virtual]
+    links = inventory.links or ()
+    real = [link for link in links if link.pci_address is not None and not link.virtual]
     wired = [link for link in real if link.kind != "wireless"]
     named: dict[str, NetworkLink] = {}
     for link in sorted(wired, key=lambda link: "/" not in link.name):
@@ -102,7 +103,6 @@ def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
     """
     due = gpus(inventory)
     where = {gpu.name: gpu.pci_address for gpu in due} | cards(inventory)
-    devices = {device.index: device for device in inventory.nvml.devices}
     cells: dict[tuple[str, str], str] = {}
     for a, first in where.items():
         for b, second in where.items():
@@ -110,32 +110,35 @@ def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
                 cells[a, b] = "X"
             elif first in places and second in places:
                 cells[a, b] = path(places[first], places[second])
-    cells |= _of_gpus(inventory, due, devices)
-    known = {gpu.name: devices[gpu.nvml_index] for gpu in due if gpu.nvml_index is not None}
+    cells |= _of_gpus(inventory, due)
     return Topology(
         names=tuple(where),
         cells=cells,
-        numa_nodes=_nodes(where, places, known),
-        cpus=_cpus(where, places, known),
+        numa_nodes=_nodes(where, places, due),
+        cpus=_cpus(where, places, due),
     )
 
 
-def _of_gpus(
-    inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]
-) -> dict[tuple[str, str], str]:
+def _of_gpus(inventory: Inventory, due: Sequence[Gpu]) -> dict[tuple[str, str], str]:
     """The cells between GPUs, as far as NVML reports them."""
-    names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
     found = {}
-    for pair in inventory.nvml.pairs:
-        if pair.a in names and pair.b in names:
-            links = nvlinks(devices[pair.a], devices[pair.b])
-            cell = f"NV{links}" if links else pair.path
-            if cell is not None:
-                found[names[pair.a], names[pair.b]] = cell
+    for a, b, pair in pairs(inventory, due):
+        links = nvlinks(a, b)
+        cell = f"NV{links}" if links else pair.path
+        if cell is not None:
+            found[a.name, b.name] = cell
     return found
 
 
-def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
+def pairs(inventory: Inventory, due: Sequence[Gpu]) -> Iterator[tuple[Gpu, Gpu, NvmlPair]]:
+    """Every ordered pair of these GPUs that NVML reports."""
+    known = {gpu.nvml_index: gpu for gpu in due if gpu.nvml_index is not None}
+    for pair in inventory.nvml.pairs:
+        if pair.a in known and pair.b in known:
+            yield known[pair.a], known[pair.b], pair
+
+
+def nvlinks(a: Gpu, b: Gpu) -> int:
     """How many NVLinks lead from one GPU to the other.
 
     Direct links that end there, and through switches the lower number of the two GPUs' active
@@ -143,37 +146,34 @@ def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
     """
     direct = [link for link in a.links if link.active and link.remote_kind != "switch"]
     to_switch = [
-        sum(link.active and link.remote_kind == "switch" for link in device.links)
-        for device in (a, b)
+        sum(bool(link.active) and link.remote_kind == "switch" for link in gpu.links)
+        for gpu in (a, b)
     ]
-    ending = sum(
-        link.remote_address is not None and link.remote_address == b.pci_address for link in direct
-    )
-    return ending + min(to_switch)
+    return sum(link.remote_address == b.pci_address for link in direct) + min(to_switch)
 
 
 def _nodes(
-    where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]
+    where: Mapping[str, str], places: Mapping[str, PciPlace], due: Sequence[Gpu]
 ) -> dict[str, int]:
     found = {
         name: places[address].numa_node if address in places else None
         for name, address in where.items()
     }
-    for name, device in known.items():
-        if found[name] is None and device.traits is not None:
-            found[name] = device.traits.numa_node
+    for gpu in due:
+        if found[gpu.name] is None and gpu.traits is not None:
+            found[gpu.name] = gpu.traits.numa_node
     return {name: node for name, node in found.items() if node is not None}
 
 
 def _cpus(
-    where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]
+    where: Mapping[str, str], places: Mapping[str, PciPlace], due: Sequence[Gpu]
 ) -> dict[str, str]:
     found = {
         name: places[address].cpus if address in places else None for name, address in where.items()
     }
-    for name, device in known.items():
-        if device.traits is not None and device.traits.cpu_affinity is not None:
-            found[name] = device.traits.cpu_affinity
+    for gpu in due:
+        if gpu.traits is not None and gpu.traits.cpu_affinity is not None:
+            found[gpu.name] = gpu.traits.cpu_affinity
     return {name: ranges(cpus) for name, cpus in found.items() if cpus}
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.verdict import UnreadableRun, VerdictWord
-from acceptance.journal import reader, run_folder, segment
-from acceptance.machine import changes
+from acceptance.journal import run as journal_run
+from acceptance.journal import run_folder, segment
+from acceptance.journal.run import Run
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
@@ -43,44 +44,46 @@ class _News:
     night: bytes | None  # metrics of the night, for their own file; None if the night is unknown
 
 
-def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
+def notify_run(run: Run, settings: NotificationTargets) -> tuple[str, ...]:
     """Send the verdict of a run that has its verdict.json.
 
     Returns one sentence for each target that failed. The textfile is written and the webhook is
-    posted at every verdict; the command is started at FAIL and UNJUDGED. A run that cannot be read
-    is sent as UNJUDGED. Errors of the targets are never raised. Call it from the main thread, which
-    may start programs.
+    posted at every verdict; the command is started at FAIL and UNJUDGED. Errors of the targets are
+    never raised. Call it from the main thread, which may start programs.
     """
-    try:
-        found = reader.read(run_dir)
-        verdict = changes.judge(found.entries)
-    except (segment.JournalError, UnreadableRun, OSError) as error:
-        said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
-        return (said, *notify_no_run(said, settings))
-    metrics, night = (
-        notify_textfile.run_metrics(verdict, found),
-        notify_textfile.night_metrics(verdict, found),
-    )
     news = _News(
-        verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, metrics, night
+        run.verdict.verdict,
+        run.start.run_id,
+        run.folder / run_folder.VERDICT,
+        run.folder,
+        notify_textfile.run_metrics(run),
+        notify_textfile.night_metrics(run),
     )
     return _everybody(news, settings)
 
 
-def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
+def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[str, ...]:
+    """Send the verdict of a recorded run; of one that cannot be read, UNJUDGED with the reason.
+
+    Everything else is as in `notify_run`.
+    """
+    try:
+        run = journal_run.read(folder)
+    except (segment.JournalError, UnreadableRun, OSError) as error:
+        said = f"the verdict of {folder} cannot be told: {one_line(str(error))}"
+        return (said, *notify_no_run(said, settings))
+    return notify_run(run, settings)
+
+
+def notify_skipped(run: Run, settings: NotificationTargets) -> tuple[str, ...]:
     """Write the metrics of a night that was skipped because the machine was in use.
 
     Only node-exporter is notified. The metrics of the last run that measured stay: a machine that
     failed has still failed. Returns one sentence for each failure.
     """
-    try:
-        found = reader.read(run_dir)
-        verdict = changes.judge(found.entries)
-    except (segment.JournalError, UnreadableRun, OSError) as error:
-        return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
     if settings.textfile is None:
         return ()
-    path, content = nights_of(settings.textfile), notify_textfile.night_metrics(verdict, found)
+    path, content = nights_of(settings.textfile), notify_textfile.night_metrics(run)
     said = _safely(lambda: _written(path, content))
     return () if said is None else (said,)
 
@@ -107,10 +110,9 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
         )
 
 
-def textfile(run_dir: Path, path: Path) -> None:
-    """Write the metrics of a recorded run. Raises JournalError or UnreadableRun."""
-    found = reader.read(run_dir)
-    _try_write(path, notify_textfile.run_metrics(changes.judge(found.entries), found))
+def textfile(run: Run, path: Path) -> None:
+    """Write the metrics of a recorded run. Raises JournalError when the disk does not take them."""
+    _try_write(path, notify_textfile.run_metrics(run))
 
 
 def nights_of(path: Path) -> Path:

@@ -1,6 +1,6 @@
 """Metrics of a run for node-exporter's textfile collector, in Prometheus' text format.
 
-A pure function of the journal.
+A pure function of the run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Literal, get_args
 
 from acceptance.core.judgement import Judgement
 from acceptance.core.past import DriftJudgement, DriftKind
-from acceptance.core.record import Entry, RunEnded, RunStarted
+from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
-from acceptance.journal.reader import Journal
+from acceptance.journal.run import Run
 from acceptance.machine.changes import CHANGES
 from acceptance.reports.text import one_line
 
@@ -71,24 +71,23 @@ def render(metrics: Iterable[Metric]) -> bytes:
 MeasurementOutcome = Literal["fail", "error", "skip", "waived", "warn", "recorded", "pass"]
 
 
-def run_metrics(verdict: Verdict, journal: Journal) -> bytes:
+def run_metrics(run: Run) -> bytes:
     """The metrics of a judged run."""
-    return render((*_run(verdict, journal), *_measurements(verdict.checks)))
+    return render((*_run(run), *_measurements(run.verdict.checks)))
 
 
-def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
+def night_metrics(run: Run) -> bytes:
     """The metrics of the night itself, for their own file.
 
     They are apart from the run's, so that a skipped night does not overwrite the last verdict.
     """
-    began = _first_entry(journal)
-    skipped = verdict.postponed
+    skipped = run.verdict.postponed
     return render(
         (
             metric(
                 "rigproof_night_started_timestamp_seconds",
                 "When the last nightly run was started, one that was skipped included.",
-                _moment(began.utc) if began else None,
+                _moment(run.first.utc),
             ),
             metric(
                 "rigproof_nights_skipped",
@@ -124,7 +123,8 @@ def _verdict(word: VerdictWord) -> Metric:
     )
 
 
-def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
+def _run(run: Run) -> Iterator[Metric]:
+    verdict = run.verdict
     yield _verdict(verdict.verdict)
     about = {
         "run_id": verdict.run_id,
@@ -138,12 +138,12 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
         "The last run; a partial one is no acceptance of the machine.",
         ((about, 1.0),),
     )
-    began = _first_entry(journal)
-    ended = next((entry for entry in journal.entries if isinstance(entry.body, RunEnded)), None)
+    began = run.first
+    ended = next((entry for entry in run.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
         "rigproof_run_started_timestamp_seconds",
         "When the last run began.",
-        _moment(began.utc) if began else None,
+        _moment(began.utc),
     )
     yield metric(
         "rigproof_run_ended_timestamp_seconds",
@@ -151,13 +151,13 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
         _moment(ended.utc) if ended else None,
     )
     # By the boot clock, which nobody sets: a change of the wall clock does not alter the duration.
-    same_boot = began is not None and ended is not None and began.boot == ended.boot
+    same_boot = ended is not None and began.boot == ended.boot
     yield metric(
         "rigproof_run_duration_seconds",
         "How long the last run took; absent when it was cut off.",
-        ended.boot_s - began.boot_s if began and ended and same_boot else None,
+        ended.boot_s - began.boot_s if ended and same_boot else None,
     )
-    birth = began.body.plan.birth if began and isinstance(began.body, RunStarted) else None
+    birth = run.plan.birth
     yield metric(
         "rigproof_baseline_timestamp_seconds",
         "When the run began that accepted the machine; absent where none was accepted.",
@@ -278,10 +278,6 @@ def _changes(verdict: Verdict) -> Metric:
         ),
         tuple(samples),
     )
-
-
-def _first_entry(journal: Journal) -> Entry | None:
-    return next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
 
 
 def _labels(check: str, judged: Judgement) -> dict[str, str | None]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from acceptance.core.limit import GIB
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Inventory, Memory
-from acceptance.machine.pcie import generation
+from acceptance.machine.inventory import Inventory, Memory, known
+from acceptance.machine.pcie import generation, lower_maximum
 
 
 class DraftError(Exception):
@@ -87,16 +87,17 @@ def _memory(memory: Memory) -> Iterator[str]:
     yield ""
     yield "[memory]"
     if not memory.dimms:
+        total = known(memory.total_bytes)
         yield (
-            f"total_gib = {-(-memory.total_bytes // GIB)}  # what the kernel manages, rounded "
+            f"total_gib = {-(-total // GIB)}  # what the kernel manages, rounded "
             "up; put in what you bought"
         )
         yield f"# modules were not read: {_comment(memory.dimms_unread or 'none listed')}"
         return
     sizes = [dimm.size_bytes for dimm in memory.dimms]
-    known = [size for size in sizes if size is not None]
-    if len(known) == len(sizes):
-        yield from _pairs(total_gib=sum(known) // GIB)
+    told = [size for size in sizes if size is not None]
+    if len(told) == len(sizes):
+        yield from _pairs(total_gib=sum(told) // GIB)
     yield f"dimms = {len(memory.dimms)}"
     yield (
         "# channels = 2  # how many memory channels the modules fill: with it, memory bandwidth "
@@ -116,40 +117,30 @@ def _memory(memory: Memory) -> Iterator[str]:
 
 
 def _devices(inventory: Inventory) -> Iterator[str]:
-    functions = {function.address: function for function in inventory.pci}
     for gpu in gpus(inventory):
-        function = functions[gpu.pci_address]
-        widths = [
-            width
-            for width in (function.max_link_width, function.slot_max_link_width)
-            if width is not None
-        ]
-        width = min(widths, default=None)
+        function = gpu.function
+        width = lower_maximum(function.max_link_width, function.slot_max_link_width)
         yield ""
         yield "[[gpu]]"
         yield from _pairs(model=gpu.model, pci_id=gpu.device_id, address=gpu.pci_address)
-        speeds = [
-            speed
-            for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts)
-            if speed is not None
-        ]
         yield from _pairs(
             link_width=width if width in _WIDTHS else None,
-            link_gen=generation(min(speeds, default=None)),
+            link_gen=lower_maximum(
+                generation(function.max_link_speed_gts),
+                generation(function.slot_max_link_speed_gts),
+            ),
         )
-        device = next(
-            (one for one in inventory.nvml.devices if one.pci_address == gpu.pci_address), None
-        )
-        active = sum(link.active for link in device.links) if device is not None else 0
-        yield from _pairs(nvlink_links=active or None)
+        yield from _pairs(nvlink_links=gpu.active_links or None)
     models = Counter(
-        (disk.model, disk.size_bytes // 10**9) for disk in inventory.disks if disk.model
+        (disk.model, known(disk.size_bytes) // 10**9)
+        for disk in known(inventory.disks)
+        if disk.model
     )
     for (model, size), count in models.items():
         yield ""
         yield "[[disk]]"
         yield from _pairs(model=model, count=count, size_gb=size)
-    for link in inventory.links:
+    for link in known(inventory.links):
         if link.up and link.kind != "wireless":
             yield ""
             yield "[[network]]"

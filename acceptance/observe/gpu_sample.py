@@ -84,7 +84,9 @@ class Sampler:
         limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.GPU_MAX)
         if limit_c is None:
             limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.SLOWDOWN)
-        active = tuple(link.link for link in nvlink.read(nvml, handle) if link.active)
+        active = tuple(
+            inventory.known(link.link) for link in nvlink.read(nvml, handle) if link.active
+        )
         return cls(nvml, handle, active, limit_c)
 
     def read(self, *, counters: bool = False) -> dict[str, float]:

@@ -109,7 +109,7 @@ def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
 
     Nobody could say which of them was tested.
     """
-    shared: dict[int, str] = {}
+    shared: dict[int | None, str] = {}
     for name in ("uuid", "pci_address"):
         counts = Counter(getattr(device, name) for device in devices)
         for device in devices:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import nvml, nvml_call
 from acceptance.observe.nvml_call import LOST
 
@@ -24,26 +24,22 @@ def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
     """
     if gpu.answers is False:
         return "dead"
-    answer, drivers = (
-        inventory.nvml,
-        {function.address: function.driver for function in inventory.pci},
-    )
-    if drivers[gpu.pci_address] != "nvidia":
+    answer, driver = inventory.nvml, gpu.function.driver
+    if driver != "nvidia":
         alike = any(
             function.device_id == gpu.device_id and function.driver == "nvidia"
-            for function in inventory.pci
+            for function in inventory.pci or ()
         )
-        return "dead" if drivers[gpu.pci_address] is None and alike else "set-up"
+        return "dead" if driver is None and alike else "set-up"
     if answer.error is not None:
         return (
             "dead" if answer.error_code in LOST or answer.error.endswith(nvml.HANGS) else "set-up"
         )
-    if gpu.nvml_index is None:
+    if gpu.device is None:
         return "dead" if _passed_over(inventory) and reachable(inventory, gpu) else "set-up"
-    if gpu.error is None:
+    if gpu.device.error is None:
         return None
-    code = next(device.error_code for device in answer.devices if device.index == gpu.nvml_index)
-    return "set-up" if code == nvml_call.NO_PERMISSION else "dead"
+    return "set-up" if gpu.device.error_code == nvml_call.NO_PERMISSION else "dead"
 
 
 def _passed_over(inventory: Inventory) -> bool:
@@ -62,11 +58,8 @@ def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
 
     That is usual for a job that got a part of the machine.
     """
-    bound = any(
-        function.address == gpu.pci_address and function.driver == "nvidia"
-        for function in inventory.pci
-    )
-    left_out = bound and gpu.answers is not False and gpu.nvml_index is None
+    bound = gpu.function.driver == "nvidia"
+    left_out = bound and gpu.answers is not False and gpu.device is None
     return left_out and works_for_others(inventory) and not reachable(inventory, gpu)
 
 
@@ -176,7 +169,8 @@ def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, found, PARAVIRTUALISED)
     if not due:
         others = ", ".join(
-            f"{function.address} class {function.class_code[:4]}" for function in inventory.pci
+            f"{function.address} class {known(function.class_code)[:4]}"
+            for function in inventory.pci or ()
         )
         found = f"no GPU, only other NVIDIA functions: {others}" if others else "no NVIDIA device"
         return PresenceLayer(what, found, NOT_ON_THE_BUS)
@@ -199,12 +193,11 @@ def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
 
 def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what, board = "kernel driver", inventory.board
-    bound = {function.address: function.driver for function in inventory.pci}
     if board.nouveau_loaded and board.nvidia_driver is None:
         return PresenceLayer(what, "nouveau is loaded instead of NVIDIA's driver", NOUVEAU)
-    elsewhere = [gpu for gpu in due if bound[gpu.pci_address] not in (None, "nvidia")]
+    elsewhere = [gpu for gpu in due if gpu.function.driver not in (None, "nvidia")]
     if elsewhere:
-        holders = ", ".join(f"{gpu.name} by {bound[gpu.pci_address]}" for gpu in elsewhere)
+        holders = ", ".join(f"{gpu.name} by {gpu.function.driver}" for gpu in elsewhere)
         cure = (
             NOUVEAU
             if board.nouveau_loaded
@@ -217,7 +210,7 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     if board.nvidia_driver is None:
         cure = BUS_FIRST if not due else SECURE_BOOT if board.secure_boot else INSTALL
         return PresenceLayer(what, "NVIDIA's driver is not loaded", cure)
-    loose = [gpu for gpu in due if bound[gpu.pci_address] is None]
+    loose = [gpu for gpu in due if gpu.function.driver is None]
     if loose:
         cure = (
             "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card that "
@@ -269,7 +262,7 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     ]
     if sick:
         return PresenceLayer(what, "; ".join(sick), _sick_cure(answer))
-    unknown = [gpu for gpu in due if gpu.nvml_index is None]
+    unknown = [gpu for gpu in due if gpu.device is None]
     if unknown:
         partly = all(is_withheld(inventory, gpu) for gpu in unknown)
         cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from acceptance.core.limit import GIB
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, joined
 from acceptance.machine.inventory import (
     GpuProcess,
     GpuTraits,
     Inventory,
     NvmlAnswer,
-    NvmlDevice,
     Users,
 )
 
@@ -88,13 +87,9 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
 
 def known_gpus(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
     """Each of these GPUs whose traits NVML reported, with the traits."""
-    devices: dict[str | None, NvmlDevice] = {
-        device.pci_address: device for device in answer.devices
-    }
-    for gpu in due:
-        device = devices.get(gpu.pci_address)
-        if device is not None and device.traits is not None:
-            yield gpu, device.traits
+    for gpu in joined(due, answer):
+        if gpu.traits is not None:
+            yield gpu, gpu.traits
 
 
 def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:

@@ -99,19 +99,15 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
     if others:
         names = ", ".join(others)
         yield language(
-            (
-                "{runs}: another machine than A: parts are compared by name where they have no "
-                "serial number in common"
-            ),
+            "{runs}: another machine than A: parts are compared by name where they have no "
+            "serial number in common",
             runs=names,
         )
     for place, moves in enumerate(comparison.moved, start=1):
         for one in moves:
             yield language(
-                (
-                    "{run}: {after} is {before} of A in another slot ({identity}), and compared "
-                    "with that"
-                ),
+                "{run}: {after} is {before} of A in another slot ({identity}), and compared "
+                "with that",
                 run=letter(place),
                 after=one.after,
                 before=one.before,
@@ -161,10 +157,8 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     better = len(comparison.of_kind("better", "gained"))
     changed = len(comparison.of_kind("changed"))
     counts = language(
-        (
-            "measurements: {worse} worse, {better} better, {changed} changed; outcomes: "
-            "{outcomes} worse"
-        ),
+        "measurements: {worse} worse, {better} better, {changed} changed; outcomes: "
+        "{outcomes} worse",
         worse=bad,
         better=better,
         changed=changed,

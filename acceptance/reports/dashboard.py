@@ -123,7 +123,7 @@ class Dashboard:
         planned = self._remaining.planned
         if planned is not None and room > 0:
             head.append(
-                panel.cut(Text(f"  {one_line(language(planned.title))}", "dim"), width, signs)
+                panel.cut(Text(f"  {one_line(language.text(planned.title))}", "dim"), width, signs)
             )
             room -= 1
         if room > 0:

@@ -11,7 +11,7 @@ import functools
 import re
 
 from acceptance.core.finding import DRIFT
-from acceptance.core.language import ENGLISH, Language
+from acceptance.core.language import ENGLISH, N_, Language
 from acceptance.machine.changes import CHANGES
 
 # characters; a longer text quotes text from outside and is not translated
@@ -29,54 +29,54 @@ _ANY = r".{1,300}?"
 
 # The first form that fits is used.
 _FORM_WORDS = (
-    "basis: {told}",
-    "{name} on {where} is no finite number that could be held against its past",
-    "{name} on {where}: its noise has grown: {told}",
-    "{name} on {where}: measured {value}: {told}",
-    "{value}, {again} at the second look",
-    "its level went from {before} to {now} within {number} days ({nights}), bound {bound}",
-    "{much} below {before}, bound {bound}",
-    "{much} above {before}, bound {bound}",
-    "grew by {much} within {days}, set back from {before}, allowed {bound}",
-    "grew by {much} within {days}, from {before}, allowed {bound}",
-    "{bound}, fails above {most}",
-    "the median of {nights} before, {value}",
-    "the baseline of {date}, {value}",
-    "the baseline of {date} and {nights} after it, {value}",
-    "the first {nights} from {date} on, {value}",
-    "nothing tells whether this is for the worse",
-    "the second night running",
-    "{nights} of the last {number} strayed, this one included",
-    "{nights} of the last {number} strayed",
-    "the second look was within",
-    "the first night: another one like it, and it fails",
-    "too few nights came before for more than a warning",
-    "one deviation of the last {nights} is {now}, and was {before} before",
-    "median of {nights} {value}, one deviation {much}, {factor} of it allowed",
-    "median of {nights} {value}",
-    "baseline of {date} and {nights} after it {value}",
-    "baseline of {date} {value}",
-    "first {nights} from {date} on {value}",
-    "re-based: the baseline was taken with another image, station or driver",
-    "{number} nights",
-    "1 night",
-    "{number} days",
-    "1 day",
-    "{part} is missing: it was there when the baseline was recorded ({date})",
-    "{part} is another part: {before} when the baseline was recorded ({date}), {now} now",
-    "{part} was not there when the baseline was recorded ({date})",
-    (
+    N_("basis: {told}"),
+    N_("{name} on {where} is no finite number that could be held against its past"),
+    N_("{name} on {where}: its noise has grown: {told}"),
+    N_("{name} on {where}: measured {value}: {told}"),
+    N_("{value}, {again} at the second look"),
+    N_("its level went from {before} to {now} within {number} days ({nights}), bound {bound}"),
+    N_("{much} below {before}, bound {bound}"),
+    N_("{much} above {before}, bound {bound}"),
+    N_("grew by {much} within {days}, set back from {before}, allowed {bound}"),
+    N_("grew by {much} within {days}, from {before}, allowed {bound}"),
+    N_("{bound}, fails above {most}"),
+    N_("the median of {nights} before, {value}"),
+    N_("the baseline of {date}, {value}"),
+    N_("the baseline of {date} and {nights} after it, {value}"),
+    N_("the first {nights} from {date} on, {value}"),
+    N_("nothing tells whether this is for the worse"),
+    N_("the second night running"),
+    N_("{nights} of the last {number} strayed, this one included"),
+    N_("{nights} of the last {number} strayed"),
+    N_("the second look was within"),
+    N_("the first night: another one like it, and it fails"),
+    N_("too few nights came before for more than a warning"),
+    N_("one deviation of the last {nights} is {now}, and was {before} before"),
+    N_("median of {nights} {value}, one deviation {much}, {factor} of it allowed"),
+    N_("median of {nights} {value}"),
+    N_("baseline of {date} and {nights} after it {value}"),
+    N_("baseline of {date} {value}"),
+    N_("first {nights} from {date} on {value}"),
+    N_("re-based: the baseline was taken with another image, station or driver"),
+    N_("{number} nights"),
+    N_("1 night"),
+    N_("{number} days"),
+    N_("1 day"),
+    N_("{part} is missing: it was there when the baseline was recorded ({date})"),
+    N_("{part} is another part: {before} when the baseline was recorded ({date}), {now} now"),
+    N_("{part} was not there when the baseline was recorded ({date})"),
+    N_(
         "the parts of kind {kind} could not be read in this run, and could when the baseline was "
         "recorded ({date})"
     ),
-    (
+    N_(
         "not told in this run, so not held against what it was when the baseline was recorded "
         "({date}): {facts}"
     ),
-    "{part}: at {before} when the baseline was recorded ({date}), at {now} now",
-    "{facts}: {before} when the baseline was recorded ({date}), {now} now",
-    "{part} when the baseline was recorded ({date}) is {now} now",
-    "told of since {date}",
+    N_("{part}: at {before} when the baseline was recorded ({date}), at {now} now"),
+    N_("{facts}: {before} when the baseline was recorded ({date}), {now} now"),
+    N_("{part} when the baseline was recorded ({date}) is {now} now"),
+    N_("told of since {date}"),
 )
 _MORE = re.compile(r"(?P<names>.+) and (?P<number>\d+) more", re.DOTALL)
 
@@ -133,10 +133,10 @@ def _facts(text: str, language: Language) -> str:
 
 
 def _fact(text: str, language: Language) -> str:
-    if text in language.words:
-        return language(text)
+    if text in language.texts:
+        return language.text(text)
     name, mark, where = text.rpartition(" of ")
-    return language("{what} of {where}", what=language(name), where=where) if mark else text
+    return language("{what} of {where}", what=language.text(name), where=where) if mark else text
 
 
 @functools.cache

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from acceptance.core.advice import Advice
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import languages
-from acceptance.reports.advice import Advice
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.text import one_line
 
@@ -76,7 +76,7 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
 
 def _action(text: str, language: Language) -> str:
     said, mark, buckets = text.partition(_CATALOG)
-    return f"{language(said)}{mark}{buckets}"
+    return f"{language.text(said)}{mark}{buckets}"
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
@@ -91,9 +91,7 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
         return shown
     return (
         *shown,
-        language("... (1 more line)")
-        if rest == 1
-        else language("... ({number} more lines)", number=rest),
+        language.ngettext("... ({n} more line)", "... ({n} more lines)", rest),
     )
 
 

@@ -38,7 +38,7 @@ def headline(finding: Finding, language: Language = ENGLISH) -> str:
         return drift_words.translate(text, language)
     if finding.event is not None:
         head, mark, meaning = text.partition(": ")
-        return f"{head}{mark}{language(meaning)}"
+        return f"{head}{mark}{language.text(meaning)}"
     if match := _IMPLAUSIBLE.fullmatch(text):
         return language(
             "{what} on {where}: measured {value}, and no more than {most} is possible: it proves "

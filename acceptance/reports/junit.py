@@ -24,13 +24,14 @@ from junitparser.xunit2 import TestCase
 
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
+from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number
-from acceptance.core.record import RunStarted, ToolRan
+from acceptance.core.record import ToolRan
 from acceptance.core.verdict import CheckResult, Verdict
-from acceptance.journal.reader import Journal
+from acceptance.journal.run import Run
 from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Locations, find_locations
-from acceptance.reports.text import count_of, one_line
+from acceptance.reports.text import one_line
 
 RUN = "the whole run"
 # characters of a name; GitLab and test databases hold 255, which leaves room for the mark of a cut
@@ -69,11 +70,10 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def render(verdict: Verdict, journal: Journal) -> bytes:
+def render(run: Run) -> bytes:
     """The content of junit.xml."""
-    suite, where = TestSuite("rigproof"), find_locations(journal)
-    started = next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
-    if started and (utc := _UTC.match(started.utc)):
+    suite, verdict, where = TestSuite("rigproof"), run.verdict, find_locations(run.inventory)
+    if utc := _UTC.match(run.first.utc):
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):
         suite.hostname = _name(host)
@@ -83,7 +83,7 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
     for name, check in zip(
         _names([check.id for check in verdict.checks]), verdict.checks, strict=True
     ):
-        suite.add_testcase(_case(name, check, journal, where, put_off))
+        suite.add_testcase(_case(name, check, run, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
@@ -115,7 +115,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _case(
-    name: str, check: CheckResult, journal: Journal, where: Locations, put_off: Sequence[Finding]
+    name: str, check: CheckResult, run: Run, where: Locations, put_off: Sequence[Finding]
 ) -> TestCase:
     """The testcase of one planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
@@ -137,7 +137,7 @@ def _case(
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not findings else "skipped")]
     case.system_out = "\n".join(
-        (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal))
+        (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, run))
     )
     return case
 
@@ -157,8 +157,10 @@ def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
     room = size - NAME  # room for the line that says so
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
-    left_out = (
-        f"... ({count_of(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    left_out = ENGLISH.ngettext(
+        "... ({n} line left out here; report.html has them)",
+        "... ({n} lines left out here; report.html has them)",
+        len(lines) - head - tail,
     )
     return (*lines[:head], left_out, *lines[len(lines) - tail :])
 
@@ -214,22 +216,26 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
             yield from map(_line, explanation.details(finding, where))
 
 
-def _ran(check: str, journal: Journal) -> Iterator[str]:
+def _ran(check: str, run: Run) -> Iterator[str]:
     """The programs that a check ran, each with its log.
 
     They come last, because readers that shorten the text keep its end.
     """
     bodies = [
         entry.body
-        for entry in journal.entries
+        for entry in run.entries
         if isinstance(entry.body, ToolRan) and entry.body.check == check
     ]
     if len(bodies) > MOST_RAN:
-        yield f"ran {count_of(len(bodies) - MOST_RAN, 'more program')} before these"
+        yield ENGLISH.ngettext(
+            "ran {n} more program before these",
+            "ran {n} more programs before these",
+            len(bodies) - MOST_RAN,
+        )
     for body in bodies[-MOST_RAN:]:
         yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
         if body.log:
-            yield from _attachment(journal.run_dir, body.log)
+            yield from _attachment(run.folder, body.log)
 
 
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""The languages of reports, each a file of fixtures/causes: translations, causes and cures."""
+"""The languages of reports.
+
+Each has a file of fixtures/causes (causes and cures of events, texts of data files) and, but for
+English, a folder of fixtures/measurements (causes and cures) and a catalogue of fixtures/locale
+(the sentences).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,8 @@ from collections.abc import Mapping
 
 from acceptance import resources
 from acceptance.core.language import ENGLISH, Language
-from acceptance.reports import advice
+from acceptance.expect import measurements
+from acceptance.reports import advice, po_file
 from acceptance.reports.advice import Catalogue
 
 _CODES = {"en": "en", "zh-cn": "zh-CN", "zh": "zh-CN", "zh-sg": "zh-CN", "zh-hans": "zh-CN"}
@@ -20,16 +26,26 @@ class UnknownLanguage(Exception):
 
 @functools.cache
 def catalogue(code: str) -> Catalogue:
-    """The file of one language. Raises AdviceFileError or FixtureMissing."""
-    return advice.read(resources.locate("causes") / f"{code}.toml")
+    """What is said in one language.
+
+    Raises AdviceFileError, MeasurementFileError or FixtureMissing.
+    """
+    families = measurements.shipped()
+    if code == ENGLISH.code:
+        said = advice.in_english(families)
+    else:
+        said = advice.translated(resources.locate("measurements") / code, families)
+    return advice.read(resources.locate("causes") / f"{code}.toml", said)
 
 
 def language(code: str) -> Language:
-    """One language by its code. Raises AdviceFileError or FixtureMissing."""
+    """One language by its code. Raises AdviceFileError, BrokenCatalogue or FixtureMissing."""
     found = catalogue(code)
     if code == ENGLISH.code:
         return ENGLISH
-    return Language(code, {**found.profiles, **found.events, **found.titles, **found.words})
+    folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"
+    texts = {**found.profiles, **found.events, **found.titles, **found.facts}
+    return Language(code, po_file.read(folder / "rigproof.po"), texts)
 
 
 def choose(given: str | None, environ: Mapping[str, str]) -> Language:

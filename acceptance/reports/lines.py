@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
+from acceptance.core.language import ENGLISH
 from acceptance.reports.glyphs import glyphs_for
 from acceptance.reports.panel import cut
 from acceptance.reports.safe_output import SafeOutput
-from acceptance.reports.text import clean, count_of, one_line
+from acceptance.reports.text import clean, one_line
 
 HANG = 4  # columns by which continuation lines are indented
 _MOST_LINES = 2_000  # of a table: more GPUs and network cards than any machine has
@@ -67,8 +68,8 @@ class LineWriter:
         lines = text.splitlines()
         for line in lines[:_MOST_LINES]:
             self.put(Text(clean(line).replace("\t", " ")))  # no column of ours is aligned with tabs
-        if len(lines) > _MOST_LINES:
-            self.say(f"... ({count_of(len(lines) - _MOST_LINES, 'more line')})")
+        if (rest := len(lines) - _MOST_LINES) > 0:
+            self.say(ENGLISH.ngettext("... ({n} more line)", "... ({n} more lines)", rest))
 
     def columns(self, *cells: tuple[str, int], style: str = "") -> None:
         """Print one indented line of texts with their widths; a negative width right-aligns.

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
 
-from acceptance.journal.reader import Journal
-from acceptance.machine import recorded_inventory
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # Commands are copied and typed: a text that does not look like a name counts as unknown, so that no
@@ -61,28 +60,27 @@ class Locations:
 NO_LOCATIONS = Locations()
 
 
-def find_locations(journal: Journal) -> Locations:
-    """The location of each component in the journal's inventory."""
-    return Locations(dict(_all(recorded_inventory.observed_record(journal.entries).inventory)))
+def find_locations(inventory: Inventory) -> Locations:
+    """The location of each component in a run's inventory."""
+    return Locations(dict(_all(inventory)))
 
 
-def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Location]]:
-    for gpu in recorded_inventory.recorded_gpus(inventory):
-        index = gpu.device.get("index")
+def _all(inventory: Inventory) -> Iterator[tuple[str, Location]]:
+    for gpu in gpus(inventory):
         place = Location(
-            address=gpu.address,
-            slot=gpu.function.get("slot"),
-            serial=gpu.device.get("serial"),
-            uuid=gpu.device.get("uuid"),
-            index=str(index) if index is not None else None,
+            address=gpu.pci_address,
+            slot=gpu.function.slot,
+            serial=gpu.serial,
+            uuid=gpu.uuid,
+            index=str(gpu.nvml_index) if gpu.nvml_index is not None else None,
         )
         yield gpu.name, place
-        yield gpu.address, place
-    for disk in recorded_inventory.rows(inventory, "disks"):
-        place = Location(name=disk["name"], serial=disk.get("serial"))
-        yield f"disk:{disk['name']}", place
-        yield disk["name"], place
-    for link in recorded_inventory.rows(inventory, "links"):
-        yield f"net:{link['name']}", Location(name=link["name"], address=link.get("pci_address"))
-    for dimm in recorded_inventory.rows(recorded_inventory.table(inventory, "memory"), "dimms"):
-        yield f"dimm:{dimm['slot']}", Location(slot=dimm["slot"], serial=dimm.get("serial"))
+        yield gpu.pci_address, place
+    for disk in inventory.disks or ():
+        place = Location(name=disk.name, serial=disk.serial)
+        yield disk.component, place
+        yield disk.name, place
+    for link in inventory.links or ():
+        yield link.component, Location(name=link.name, address=link.pci_address)
+    for dimm in inventory.memory.dimms or ():
+        yield dimm.component, Location(slot=dimm.slot, serial=dimm.serial)

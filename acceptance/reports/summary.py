@@ -27,28 +27,24 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
         about.append(language("inventory not declared"))
     if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):
         about.append(missing)
-    errors = verdict.count("error")
     words: dict[Outcome, str] = {
         "pass": language("{number} passed", number=verdict.count("pass")),
         "fail": language("{number} failed", number=verdict.count("fail")),
-        "error": language("1 error") if errors == 1 else language("{number} errors", number=errors),
+        "error": language.ngettext("{n} error", "{n} errors", verdict.count("error")),
         "skip": language("{number} skipped", number=verdict.count("skip")),
     }
     counts = ", ".join(
         word for outcome, word in words.items() if verdict.count(outcome) or outcome == "pass"
     )
-    waived = len(verdict.of_kind("waived"))
-    counts += f", {language('{number} waived', number=waived)}" if waived else ""
+    if waived := len(verdict.of_kind("waived")):
+        counts += ", " + language("{number} waived", number=waived)
     text = f" ({'; '.join(about)})" if about else ""
     if subjects := verdict.waived_whole():
-        whole = ", ".join(subjects)
-        one = len(subjects) == 1
-        counts += "; " + (
-            language("1 subject waived whole: {name}", name=whole)
-            if one
-            else language(
-                "{number} subjects waived whole: {names}", number=len(subjects), names=whole
-            )
+        counts += "; " + language.ngettext(
+            "{n} subject waived whole: {names}",
+            "{n} subjects waived whole: {names}",
+            len(subjects),
+            names=", ".join(subjects),
         )
     return f"{verdict.verdict}{text}: {counts}"
 
@@ -74,13 +70,10 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
         if len(names) <= MOST_NAMES
         else language("{number} GPUs", number=len(names))
     )
-    if len(found) == 1:
-        return language(
-            "1 figure of {where} not judged: no sheet of the model tells a limit", where=where
-        )
-    return language(
-        "{number} figures of {where} not judged: no sheet of the model tells a limit",
-        number=len(found),
+    return language.ngettext(
+        "{n} figure of {where} not judged: no sheet of the model tells a limit",
+        "{n} figures of {where} not judged: no sheet of the model tells a limit",
+        len(found),
         where=where,
     )
 

@@ -128,27 +128,21 @@ class Terminal(LineWriter):
         """
         language = self._language
         measurements = sum(len(check.due) for check in plan.checks)
-        self.say(language("profile {name}: {text}", name=plan.profile, text=language(summary_text)))
-        checks = (
-            language("1 check")
-            if len(plan.checks) == 1
-            else language("{n} checks", n=len(plan.checks))
+        self.say(
+            language("profile {name}: {text}", name=plan.profile, text=language.text(summary_text))
         )
-        figures = (
-            language("1 measurement")
-            if measurements == 1
-            else language("{n} measurements", n=measurements)
-        )
-        partial = f" ({language('partial')})" if plan.scope == "partial" else ""
+        checks = language.ngettext("{n} check", "{n} checks", len(plan.checks))
+        figures = language.ngettext("{n} measurement", "{n} measurements", measurements)
         time = duration(plan.eta_s())
         words = language(
             "plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time
         )
-        self.say(f"{words}{partial}")
+        partial = language("partial")
+        self.say(f"{words} ({partial})" if plan.scope == "partial" else words)
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns(
-                    (check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0)
+                    (check.id, 26), (f"{check.seconds:.0f} s", -6), (language.text(check.title), 0)
                 )
                 self.say_all(
                     (self._limit_text(due) for due in (check.due if details else ())), indent=6
@@ -158,7 +152,7 @@ class Terminal(LineWriter):
         for text in plan.not_tested:
             self.say(language("not tested here: {text}", text=text))
         for text in plan.cannot_detect:
-            self.say(language("cannot detect: {text}", text=language(text)))
+            self.say(language("cannot detect: {text}", text=language.text(text)))
 
     def _limit_text(self, due: Due) -> str:
         """The limit of one measurement of one component."""
@@ -224,7 +218,7 @@ class Terminal(LineWriter):
         on = (
             f" on {where}" if where and where != body.component else ""
         )  # a name is told for an address alone
-        meaning = self._language(body.meaning).rstrip(".")
+        meaning = self._language.text(body.meaning).rstrip(".")
         self.say(f"{source}: {body.severity}{on}: {meaning}: {body.text}", "yellow")
         if len(self._told) == _MOST_EVENTS:
             self.say(

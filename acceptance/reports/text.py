@@ -55,8 +55,3 @@ def size(count: int) -> str:
         if count >= 1 << power:
             return f"{count / (1 << power):.1f} {unit}"
     return f"{count / 1024:.0f} KiB"
-
-
-def count_of(number: int, word: str) -> str:
-    """A number of things: `1 check`, `2 checks`."""
-    return f"{number} {word}{'' if number == 1 else 's'}"

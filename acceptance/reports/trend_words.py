@@ -53,7 +53,7 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
 
 
 def _nights(count: int, language: Language) -> str:
-    return language("1 night") if count == 1 else language("{n} nights", n=count)
+    return language.ngettext("{n} night", "{n} nights", count)
 
 
 def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
@@ -156,7 +156,11 @@ def prune_lines(
     for name, held in folders:
         yield language("removed {name} ({size})", name=name, size=size(held))
     if nights:
-        yield language("the values of {n} nights were removed from the history", n=nights)
+        yield language.ngettext(
+            "the values of {n} night were removed from the history",
+            "the values of {n} nights were removed from the history",
+            nights,
+        )
     if not folders and not nights:
         yield language("nothing is to be removed")
     yield language("the runs that stay hold {size}", size=size(left))

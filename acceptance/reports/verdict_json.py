@@ -19,7 +19,7 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
-from acceptance.journal.reader import Journal
+from acceptance.journal.run import Run
 from acceptance.reports import plain_json
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
@@ -354,9 +354,9 @@ def _check(check: CheckResult) -> Check:
     )
 
 
-def render(verdict: Verdict, journal: Journal) -> bytes:
-    """The content of verdict.json: a function of the verdict and of the journal's damage."""
-    where = find_locations(journal)
+def render(run: Run) -> bytes:
+    """The content of verdict.json."""
+    verdict, where = run.verdict, find_locations(run.inventory)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
@@ -371,7 +371,7 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
         warnings=rows("warn"),
         waivers=rows("waived"),
         stale_waivers=verdict.stale_waivers,
-        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *journal.torn),
+        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *run.torn),
         checks=tuple(map(_check, verdict.checks)),
         provenance=verdict.provenance,
         skipped=_skipped(verdict.postponed),

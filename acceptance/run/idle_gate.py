@@ -8,8 +8,9 @@ from pathlib import Path
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.record import Postponed, RunEnded
-from acceptance.core.verdict import Verdict
 from acceptance.journal import reader, segment
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import NvmlAnswer
 from acceptance.observe import nvml, readiness
@@ -39,7 +40,7 @@ def find_users(
     It samples the GPUs several times and stops at the first sample with a user. The first sample is
     the inventory's. Where NVML cannot be queried there are no users: the checks report that.
     """
-    due = tuple(gpu for gpu in gpus(prepared.inventory) if gpu.name in prepared.plan.gpus)
+    due = gpus(prepared.inventory, prepared.plan.gpus)
     found = describe_gpu_users(prepared.inventory.nvml, due, nights.idle_use)
     for _ in range(nights.looks - 1 if due else 0):
         if found:
@@ -61,14 +62,16 @@ def busy_reason(error: lock.MachineBusy) -> str:
 
 def postpone(
     prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH
-) -> Verdict:
+) -> Run:
     """Record a skipped run. Raises JournalError when it cannot be written."""
     with segment.Writer(run_dir / reader.SUPERVISOR, prepared.options.root) as writer:
         for body in header_records(prepared, HostStation(), run_dir):
             writer.write(body)
         writer.write(skipped)
         writer.write(RunEnded(False, IN_USE))
-    return outputs.write(run_dir, language)
+    run = journal_run.read(run_dir)
+    outputs.write(run, language)
+    return run
 
 
 def describe_gpu_users(

@@ -10,15 +10,8 @@ import os
 from pathlib import Path
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.verdict import Verdict
-from acceptance.journal import reader
+from acceptance.journal.run import Run
 from acceptance.journal.run_folder import JUNIT, PAGE, VERDICT, write_whole
-from acceptance.machine import changes
-
-
-def judge(run_dir: Path) -> Verdict:
-    """Fold a run. Raises JournalError or UnreadableRun."""
-    return changes.judge(reader.read(run_dir).entries)
 
 
 def load() -> None:
@@ -37,30 +30,20 @@ def load() -> None:
     render.load()
 
 
-def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
-    """Fold a run and write its files, the page in this language.
+def write(run: Run, language: Language = ENGLISH) -> None:
+    """Write a run's files, the page in this language.
 
     The verdict is written last: a run with a verdict counts as closed.
     """
-    from acceptance.expect import gpu_limits
-
     # imported here, because neither the start of a run nor `judge` needs it
-    from acceptance.journal import (
-        samples,  # not sooner: what begins a run, and `judge`, need none of it
-    )
+    from acceptance.expect import gpu_limits
     from acceptance.reports import junit, verdict_json
     from acceptance.reports.page import render
 
-    found = reader.read(run_dir)
-    verdict = changes.judge(found.entries)
-    write_whole(run_dir / JUNIT, junit.render(verdict, found))
-    looks = samples.read_samples(run_dir / reader.GPU_TELEMETRY)
-    write_whole(
-        run_dir / PAGE,
-        render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"),
-    )
-    write_whole(run_dir / VERDICT, verdict_json.render(verdict, found))
-    return verdict
+    write_whole(run.folder / JUNIT, junit.render(run))
+    page = render.render(run, gpu_limits.sheets(), language)
+    write_whole(run.folder / PAGE, page.encode("utf-8"))
+    write_whole(run.folder / VERDICT, verdict_json.render(run))
 
 
 def write_unreadable(run_dir: Path, reason: str) -> None:

@@ -18,12 +18,20 @@ from acceptance.core import collection
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note, Observed
-from acceptance.expect import ceiling, components, declaration, gpu_limits, limit_book, plan_builder
+from acceptance.expect import (
+    ceiling,
+    components,
+    declaration,
+    gpu_limits,
+    limit_book,
+    measurements,
+    plan_builder,
+)
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.journal import provenance
 from acceptance.machine import gpu_selection, machine_file, topology
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
 from acceptance.observe.inventory import observe
 from acceptance.observe.sensors import Sensors
@@ -173,14 +181,15 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
     singles = [components.core_name(core) for group in cpu.core_groups for core in group.cores]
     rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
-    return ceiling.host_ceilings(max(cpu.cores or 0, len(singles)) or cpu.threads, singles, rates)
+    cores = max(cpu.cores or 0, len(singles)) or known(cpu.threads)
+    return ceiling.host_ceilings(cores, singles, rates)
 
 
 def book(
     declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]
 ) -> LimitBook:
     """The limits of this machine with these GPUs, in order of precedence."""
-    defaults = limit_book.read_defaults(resources.locate("models") / "host.toml")
+    defaults = limit_book.class_defaults(measurements.shipped())
     if inventory.cpu.virtualised:
         defaults = defaults.after(
             Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS
@@ -206,7 +215,7 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
     )
     free = inventory.memory.available_bytes
     if free is None:  # kernels before 3.14 do not report it
-        free = inventory.memory.total_bytes // 2
+        free = known(inventory.memory.total_bytes) // 2
     return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
 
 
@@ -219,7 +228,7 @@ def memory_gap(
         if declared and declared.memory.test_share is not None
         else TEST_SHARE
     )
-    total = inventory.memory.total_bytes / GIB
+    total = known(inventory.memory.total_bytes) / GIB
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
     return [
@@ -244,7 +253,7 @@ def prepare(options: Options) -> PreparedRun:
     )
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
     filled_gib = memory_gib(declared, chosen, inventory)
-    total_gib = inventory.memory.total_bytes / GIB
+    total_gib = known(inventory.memory.total_bytes) / GIB
     untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
     try:
         made = plan_builder.build(

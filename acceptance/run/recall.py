@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from acceptance import resources
@@ -42,7 +41,8 @@ from acceptance.history.night import PartMeasurement
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
-from acceptance.machine import change_rules, recorded_inventory
+from acceptance.journal.run import Run
+from acceptance.machine import change_rules, matching
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
@@ -163,22 +163,22 @@ class HistoryRecall:
             made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
         )
 
-    def keep(self) -> tuple[str, ...]:
-        """Add every closed run that the history lacks, this one included.
+    def keep(self, run: Run) -> tuple[str, ...]:
+        """Add this run, and every other closed run that the history lacks.
 
         Returns the sentences that `recall` has not reported yet.
         """
         try:
-            store, said = rebuild.open_history(self._out, self._machine_id)
+            store, said = rebuild.open_history(self._out, self._machine_id, run)
             store.close()
         except HistoryError as error:
             return (f"the run is not in the history yet: {error}: the next run adds it",)
-        return tuple(sentence for sentence in said if sentence not in self._said)
+        return tuple(one for one in said if not any(one in sentence for sentence in self._said))
 
 
 def _era(prepared: PreparedRun, station: Station) -> Era:
     provenance = {"station": station.name, **station.provenance}
-    return era.era_of_run(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
+    return era.era_of_run(prepared.plan, provenance, prepared.inventory)
 
 
 def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
@@ -262,7 +262,7 @@ def _with_past(
     book: DriftBook,
     today: float,
 ) -> Plan:
-    identities = recorded_inventory.identities(msgspec.to_builtins(prepared.inventory))
+    identities = matching.identities(prepared.inventory)
     virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:

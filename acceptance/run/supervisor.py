@@ -26,9 +26,9 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.core.verdict import Verdict
 from acceptance.journal import clock, reader, segment
-from acceptance.machine import changes
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 from acceptance.process import orphans
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -110,8 +110,8 @@ class Supervisor:
         self._others: dict[str, None] = {}
         self._others_s = self._began_s = clock.boot_s()
 
-    def run(self) -> Verdict:
-        """Run every session of the plan and judge.
+    def run(self) -> Run:
+        """Run every session of the plan, judge, and write the run's files.
 
         Raises JournalError when the journal cannot be written.
         """
@@ -139,7 +139,9 @@ class Supervisor:
                     writer.write(self._give_way(tuple(self._others)))
                     end = RunEnded(False, IN_USE)
                 writer.write(end)
-            return outputs.write(self._run_dir, self._language)
+            run = journal_run.read(self._run_dir)
+            outputs.write(run, self._language)
+            return run
 
     def _look_for_others(self, stop: StopRequest, *, last: bool = False) -> None:
         """Stop a run that gives way where the watch has seen another user on a GPU."""
@@ -174,14 +176,12 @@ class Supervisor:
         """Repeat the checks of the load whose figures lay outside those of earlier nights."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
-        entries = reader.read(self._run_dir).entries
-        ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
+        found = reader.read(self._run_dir)
+        ended = [entry.body for entry in found.entries if isinstance(entry.body, SessionEnded)]
         if not all(body.complete for body in ended):
             return None  # a session that has just died is not loaded again
-        found = changes.judge(entries)
-        again = tuple(
-            one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings)
-        )
+        checks = journal_run.judge(found).verdict.checks
+        again = tuple(one.id for one in checks if repeat.should_repeat(one.judged, one.findings))
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None

@@ -22,6 +22,7 @@ from acceptance.core.record import (
 )
 from acceptance.core.verdict import UnreadableRun
 from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import run as journal_run
 from acceptance.process import orphans
 from acceptance.run import outputs
 
@@ -102,7 +103,7 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
             with segment.Writer(_segment(run_dir), root) as writer:
                 writer.write(closed)
         sentence = f"an earlier run ({run_dir.name}) was never finished: {closed.detail}"
-    outputs.write(run_dir)
+    outputs.write(journal_run.read(run_dir))
     return sentence
 
 

@@ -56,6 +56,10 @@ class Check:
         """The due components of one measurement; empty for an undeclared fact."""
         return tuple(due for due in self._planned.due if due.measurement == measurement)
 
+    def components(self, measurement: str) -> frozenset[str]:
+        """The names of the due components of one measurement."""
+        return frozenset(due.component for due in self.due(measurement))
+
     def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
         """The readings of a measurement that are not above its ceiling.
 
@@ -83,7 +87,7 @@ class Check:
     ) -> None:
         """Journal one measurement of all components.
 
-        `readings` are by component, in the unit of the `measures` mark. `skipped` gives, by
+        `readings` are by component, in the measurement's unit. `skipped` gives, by
         component, why it could not be measured, and the cure. A fact that is not declared is
         ignored.
         """

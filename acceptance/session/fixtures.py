@@ -15,7 +15,6 @@ from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
 from acceptance.diagnosis.signature import GpuHeat
-from acceptance.expect import gpu_limits
 from acceptance.expect.sensor_range import Range, card_ranges
 from acceptance.journal import clock, reader
 from acceptance.journal import segment as journal_segment
@@ -53,9 +52,7 @@ def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Rang
     if inventory is None:
         return found
     for gpu in gpus(inventory):
-        device = gpu_limits.device_of(inventory, gpu)
-        traits = device.traits if device is not None else None
-        if traits is not None:
+        if (traits := gpu.traits) is not None:
             limits = (traits.power_limit_w, traits.power_limit_default_w)
             found[gpu.name] = card_ranges(
                 limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz
@@ -111,7 +108,7 @@ class SessionFixtures:
         `--gpus` may select fewer than the machine has.
         """
         assert self.context.plan is not None
-        return tuple(gpu for gpu in gpus(inventory) if gpu.name in self.context.plan.gpus)
+        return gpus(inventory, self.context.plan.gpus)
 
     @pytest.fixture
     def say(self) -> Callable[[str], None]:

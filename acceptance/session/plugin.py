@@ -23,6 +23,7 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.verdict import worst
+from acceptance.expect import measurements
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
@@ -31,10 +32,7 @@ from acceptance.session.fixtures import SessionFixtures, check_id
 
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
-    (
-        "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; "
-        "{name} in it is a parameter of the test"
-    ),
+    "measures(*names): the measurements of the check, each as its family has it",
     "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, "
     "loads_gpus=False): expected "
     "seconds of the check, beside those of the named load ({name} in it is a parameter of the "
@@ -105,28 +103,16 @@ def describe(item: pytest.Item) -> CollectedCheck:
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec else {}
     try:
-        measures = [
-            Measures(mark.args[0].format(**parameters), **mark.kwargs)
-            for mark in item.iter_markers("measures")
-        ]
-    except (IndexError, KeyError, TypeError) as error:
-        raise pytest.UsageError(
-            f"{name}: the mark measures takes a name, a unit and a per ({error})"
-        ) from error
-    try:
         load = costs.kwargs["load"].format(**parameters) if costs.kwargs.get("load") else None
     except (IndexError, KeyError) as error:
         raise pytest.UsageError(
             f"{name}: its load names a parameter that the test has not ({error})"
         ) from error
-    if not measures:
-        raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
     return CollectedCheck(
         id=name,
         title=title,
         session=where.args[0],
-        # marks come innermost first; the report uses the order of the file
-        measures=tuple(reversed(measures)),
+        measures=_measures(item, name),
         seconds=costs.args[0],
         load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
@@ -136,6 +122,27 @@ def describe(item: pytest.Item) -> CollectedCheck:
         loads_gpus=costs.kwargs.get("loads_gpus", False),
         gate=item.get_closest_marker("gate") is not None,
     )
+
+
+def _measures(item: pytest.Item, name: str) -> tuple[Measures, ...]:
+    """The measurements of a check, in the order in which its marks name them.
+
+    Raises UsageError if there are none, and for a name that no family has.
+    """
+    marks = tuple(item.iter_markers("measures"))[::-1]  # pytest gives the innermost first
+    found = []
+    for given in (one for mark in marks for one in mark.args):
+        known = measurements.shipped().get(given)
+        if known is None:
+            raise pytest.UsageError(
+                f"{name}: it measures {given!r}, which no file of fixtures/measurements has"
+            )
+        found.append(known.measured_by(name.partition("[")[0]))
+    if not found or any(mark.kwargs for mark in marks):
+        raise pytest.UsageError(
+            f"{name}: a check measures something: add the mark measures with names and nothing else"
+        )
+    return tuple(found)
 
 
 class _Collector:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note
 from acceptance.journal import clock
-from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import presence, readiness
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -143,11 +143,6 @@ def station_notice(name: str, reference: str | None = None) -> str | None:
     return probe_engine(name, reference)[1]
 
 
-def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
-    """The GPUs that the plan tests, of those that are present."""
-    return tuple(gpu for gpu in gpus(inventory) if gpu.name in plan.gpus)
-
-
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     """Whether the run ends at a gate before any load.
 
@@ -163,7 +158,7 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
             and due.limit.grade(len(found)) == "fail"
         ):
             return True
-    due_now = due_gpus(plan, inventory)
+    due_now = gpus(inventory, plan.gpus)
     if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(
         inventory, due_now
     ):
@@ -208,7 +203,7 @@ def choose(
             f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}"
         ) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
-    due = due_gpus(plan, inventory)
+    due = gpus(inventory, plan.gpus)
     grant = gpu_grant.choose(
         due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles()
     )
@@ -217,7 +212,7 @@ def choose(
             client=found.engine.client,
             image=text["image_id"],
             grant=grant,
-            room=container_args.container_memory(inventory.memory.total_bytes),
+            room=container_args.container_memory(known(inventory.memory.total_bytes)),
             holder=container_owner.name(boot),
             traits=found.engine.traits,
             provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},

@@ -7,22 +7,47 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from acceptance.core.siblings import ratios
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
 
-MODES: tuple[Mode, ...] = ("float", "tensor", "double")
 
-
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(
+            "float",
+            marks=pytest.mark.measures(
+                "gpu_burn_errors_float",
+                "gpu_burn_compares_float",
+                "gpu_burn_float",
+                "gpu_burn_ratio_float",
+            ),
+        ),
+        pytest.param(
+            "tensor",
+            marks=pytest.mark.measures(
+                "gpu_burn_errors_tensor",
+                "gpu_burn_compares_tensor",
+                "gpu_burn_tensor",
+                "gpu_burn_ratio_tensor",
+            ),
+        ),
+        pytest.param(
+            "double",
+            marks=pytest.mark.measures(
+                "gpu_burn_errors_double",
+                "gpu_burn_compares_double",
+                "gpu_burn_double",
+                "gpu_burn_ratio_double",
+            ),
+        ),
+    ],
+)
 @pytest.mark.session("load")
 # Beyond its own time gpu-burn needs some seconds to start, and half a minute to stop.
 @pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True, loads_gpus=True)
-@pytest.mark.measures("gpu_burn_errors_{mode}", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_burn_compares_{mode}", unit="count", per="gpu")
-@pytest.mark.measures("gpu_burn_{mode}", unit="TFLOP/s", per="gpu")
-@pytest.mark.measures("gpu_burn_ratio_{mode}", unit="ratio", per="gpu-with-peers")
 def test_gpu_burn(
     mode: Mode,
     gpu_burn: Callable[[Mode], ToolOutput],
@@ -49,7 +74,7 @@ def test_gpu_burn(
             name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]
         }
     reasons = {name: output.reason for name, count in errors.items() if count}
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     check(f"gpu_burn_errors_{mode}", errors, notes=reasons, serials=serials)
     unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
     rates = found.get("gpu_burn_rate", {})

@@ -11,7 +11,6 @@ from acceptance.core.siblings import ratios
 from acceptance.loads.protocol import LoadTable
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
-from acceptance.suites.fixtures.marks import of_each_format
 
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
@@ -48,10 +47,28 @@ def _products(
 # The slack is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are
 # made.
 @pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
-@of_each_format(
-    ("gemm_{d}_short", "TFLOP/s", "gpu-{d}", True),
-    ("gemm_{d}_short_ratio", "ratio", "gpu-{d}-with-peers", True),
-    ("gemm_{d}_miscompares", "count", "gpu-{d}", False),
+@pytest.mark.measures(
+    "gemm_f64_short",
+    "gemm_f64_short_ratio",
+    "gemm_f64_miscompares",
+    "gemm_f32_short",
+    "gemm_f32_short_ratio",
+    "gemm_f32_miscompares",
+    "gemm_tf32_short",
+    "gemm_tf32_short_ratio",
+    "gemm_tf32_miscompares",
+    "gemm_f16_short",
+    "gemm_f16_short_ratio",
+    "gemm_f16_miscompares",
+    "gemm_bf16_short",
+    "gemm_bf16_short_ratio",
+    "gemm_bf16_miscompares",
+    "gemm_f8_short",
+    "gemm_f8_short_ratio",
+    "gemm_f8_miscompares",
+    "gemm_i8_short",
+    "gemm_i8_short_ratio",
+    "gemm_i8_miscompares",
 )
 def test_gemm_alone(
     gemm_alone: Callable[[], GpuLoads],
@@ -80,10 +97,28 @@ def test_gemm_alone(
 
 @pytest.mark.session("load")
 @pytest.mark.costs(15.0, load="gpu_gemm", slack=240.0, loads_gpus=True)
-@of_each_format(
-    ("gemm_{d}", "TFLOP/s", "gpu-{d}", True),
-    ("gemm_{d}_ratio", "ratio", "gpu-{d}-with-peers", True),
-    ("gemm_{d}_miscompares", "count", "gpu-{d}", False),
+@pytest.mark.measures(
+    "gemm_f64",
+    "gemm_f64_ratio",
+    "gemm_f64_miscompares",
+    "gemm_f32",
+    "gemm_f32_ratio",
+    "gemm_f32_miscompares",
+    "gemm_tf32",
+    "gemm_tf32_ratio",
+    "gemm_tf32_miscompares",
+    "gemm_f16",
+    "gemm_f16_ratio",
+    "gemm_f16_miscompares",
+    "gemm_bf16",
+    "gemm_bf16_ratio",
+    "gemm_bf16_miscompares",
+    "gemm_f8",
+    "gemm_f8_ratio",
+    "gemm_f8_miscompares",
+    "gemm_i8",
+    "gemm_i8_ratio",
+    "gemm_i8_miscompares",
 )
 def test_gemm_together(
     gemm_together: Callable[[], GpuLoads], siblings: Mapping[str, tuple[str, ...]], check: Check
@@ -101,18 +136,20 @@ def test_gemm_together(
 
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, load="gpu_copy", per_gpu=20.0, slack=120.0)
-@pytest.mark.measures("copy_own_h2d", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_d2h", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_h2d_bidirectional", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_d2h_bidirectional", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_h2d_pageable", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_d2h_pageable", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_d2d", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_own_d2d_ratio", unit="ratio", per="gpu-with-peers")
-@pytest.mark.measures("copy_own_p2p", unit="GB/s", per="gpu-peers")
-@pytest.mark.measures("copy_own_miscompares", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("copy_own_p2p_miscompares", unit="count", per="gpu-peers", waivable=False)
-@pytest.mark.measures("elementwise_miscompares", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures(
+    "copy_own_h2d",
+    "copy_own_d2h",
+    "copy_own_h2d_bidirectional",
+    "copy_own_d2h_bidirectional",
+    "copy_own_h2d_pageable",
+    "copy_own_d2h_pageable",
+    "copy_own_d2d",
+    "copy_own_d2d_ratio",
+    "copy_own_p2p",
+    "copy_own_miscompares",
+    "copy_own_p2p_miscompares",
+    "elementwise_miscompares",
+)
 def test_copies(
     gpu_copies: Callable[[], GpuLoads],
     siblings: Mapping[str, tuple[str, ...]],

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from acceptance.loads.protocol import LoadOutput
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
 from acceptance.process.deadline import Deadline
 from acceptance.session.check import Check
@@ -38,7 +38,7 @@ def stress_ng_run(
 ) -> ToolOutput:
     """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
     binary = programs.find("stress-ng", "stress-ng")
-    seconds, threads = round(load_s["stress_ng"]), inventory.cpu.threads
+    seconds, threads = round(load_s["stress_ng"]), known(inventory.cpu.threads)
     argv = stress_ng.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
     return host_tools.of_stress_ng(programs.run(argv), seconds=seconds, threads=threads)
 
@@ -49,7 +49,7 @@ def stressapptest_run(
 ) -> ToolOutput:
     """The planned part of the RAM under stressapptest, one thread a logical CPU."""
     binary = programs.find("stressapptest", "stressapptest")
-    seconds, threads = round(load_s["stressapptest"]), inventory.cpu.threads
+    seconds, threads = round(load_s["stressapptest"]), known(inventory.cpu.threads)
     argv = stressapptest.argv(
         binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads
     )
@@ -63,7 +63,7 @@ def cpuburn_run(
     """The burn program that the machine file names, on every CPU for the profile's time."""
     assert machine.cpu.cpuburn is not None
     binary = programs.find(machine.cpu.cpuburn)
-    copies = inventory.cpu.threads if cpuburn.is_classic(binary) else 1
+    copies = known(inventory.cpu.threads) if cpuburn.is_classic(binary) else 1
     ended = programs.run_together(
         [cpuburn.argv(binary)] * copies, deadline=Deadline.after(load_s["cpuburn"])
     )

@@ -25,7 +25,7 @@ class SensorUnread(Exception):
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="stress_ng")
-@pytest.mark.measures("stress_ng_failures", unit="count", per="cpu", waivable=False)
+@pytest.mark.measures("stress_ng_failures")
 def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng
     itself.
@@ -42,11 +42,29 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
 
 @pytest.mark.session("load")
 @pytest.mark.costs(3.0, load="cpu_gemm")
-@pytest.mark.parametrize("dtype", list(DTYPES))
-@pytest.mark.measures("cpu_gemm_miscompares_{dtype}", unit="count", per="cpu", waivable=False)
-@pytest.mark.measures("cpu_gemm_{dtype}", unit="GFLOP/s", per="cpu")
-@pytest.mark.measures("cpu_gemm_core_{dtype}", unit="GFLOP/s", per="core")
-@pytest.mark.measures("cpu_gemm_core_ratio_{dtype}", unit="ratio", per="core-with-peers")
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(
+            "f64",
+            marks=pytest.mark.measures(
+                "cpu_gemm_miscompares_f64",
+                "cpu_gemm_f64",
+                "cpu_gemm_core_f64",
+                "cpu_gemm_core_ratio_f64",
+            ),
+        ),
+        pytest.param(
+            "f32",
+            marks=pytest.mark.measures(
+                "cpu_gemm_miscompares_f32",
+                "cpu_gemm_f32",
+                "cpu_gemm_core_f32",
+                "cpu_gemm_core_ratio_f32",
+            ),
+        ),
+    ],
+)
 def test_gemm(
     dtype: str,
     cpu_gemm: Callable[[str], LoadOutput],
@@ -78,7 +96,7 @@ def test_gemm(
 
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, load="cpuburn")
-@pytest.mark.measures("cpuburn_failures", unit="count", per="cpuburn", waivable=False)
+@pytest.mark.measures("cpuburn_failures")
 def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
     """The burn program that the machine file names (`cpu.cpuburn`), on every CPU.
 
@@ -94,8 +112,7 @@ def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("cpu_temperature", unit="degC", per="cpu-thermometer")
-@pytest.mark.measures("cpu_throttle_events", unit="count", per="cpu-throttle-counter")
+@pytest.mark.measures("cpu_temperature", "cpu_throttle_events")
 def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
     """The processors' highest temperature of the run, and whether any of them throttled for heat.
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.expect.gpu_limits import device_of, gaps, slot_link
-from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice, PciFunction
+from acceptance.expect.gpu_limits import gaps
+from acceptance.machine.gpu import Gpu, gpus, uuids
+from acceptance.machine.inventory import GpuCounters, Inventory
 from acceptance.machine.machine_file import Machine
-from acceptance.machine.pcie import generation
 from acceptance.observe import nvml
 from acceptance.observe.presence import absence_kind, paravirtualised, presence
 from acceptance.observe.readiness import obstacles, remarks
@@ -49,10 +48,7 @@ def presence_lines(inventory: Inventory) -> str:
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_count", unit="count", per="machine", waivable=False)
-@pytest.mark.measures("gpu_answers", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_count", "gpu_answers", "gpu_driver_bound", "gpu_in_nvml")
 def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML
     and answers it.
@@ -62,8 +58,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     of the card: it is not measured, and an error with its cure.
     """
     lines = presence_lines(inventory)
-    drivers = {function.address: function.driver for function in inventory.pci}
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     if paravirtualised(inventory):
         raise NotReady(lines)
     check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": lines})
@@ -76,7 +71,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     )
     kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
     judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
-    bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in judged}
+    bound = {gpu.name: float(gpu.function.driver == "nvidia") for gpu in judged}
     check(
         "gpu_driver_bound",
         bound,
@@ -100,7 +95,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ready", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_ready")
 def test_ready(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check
 ) -> None:
@@ -117,7 +112,7 @@ def test_ready(
     check(
         "gpu_ready",
         {gpu.name: 1.0 for gpu in due_gpus if gpu.name not in stuck},
-        serials={gpu.name: gpu.uuid for gpu in due_gpus},
+        serials=uuids(due_gpus),
     )
     if found:
         raise NotReady("; ".join(map(str, found)))
@@ -127,7 +122,7 @@ def test_ready(
 @pytest.mark.session("load")
 # without persistence mode the driver initializes every GPU first
 @pytest.mark.costs(1.0, slack=60.0)
-@pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_granted")
 def test_granted(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
 ) -> None:
@@ -144,7 +139,7 @@ def test_granted(
     check(
         "gpu_granted",
         {gpu.name: 1.0 for gpu in due_gpus if gpu.uuid in seen},
-        serials={gpu.name: gpu.uuid for gpu in due_gpus},
+        serials=uuids(due_gpus),
     )
     lost = [
         f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
@@ -167,11 +162,13 @@ def test_granted(
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_model_differs", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_pci_id_differs", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_address_differs", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_link_width_max", unit="count", per="gpu", fact=True)
-@pytest.mark.measures("gpu_link_gen_max", unit="count", per="gpu", fact=True)
+@pytest.mark.measures(
+    "gpu_model_differs",
+    "gpu_pci_id_differs",
+    "gpu_address_differs",
+    "gpu_link_width_max",
+    "gpu_link_gen_max",
+)
 def test_identity(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
 ) -> None:
@@ -183,7 +180,6 @@ def test_identity(
     if machine is None:
         return
     wanted = [gpu for gpu in machine.gpu for _ in range(gpu.count)]
-    functions = {function.address: function for function in inventory.pci}
     for gpu, declared in zip(gpus(inventory), wanted, strict=False):
         if gpu not in due_gpus:
             continue
@@ -198,31 +194,32 @@ def test_identity(
                 check(
                     f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"}
                 )
-        _links(gpu, functions[gpu.pci_address], device_of(inventory, gpu), check)
+        _links(gpu, check)
 
 
-def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Check) -> None:
+def _links(gpu: Gpu, check: Check) -> None:
     """Journal the link that card and slot can have: the lesser of both.
 
     A maximum that neither shows is skipped with its reason.
     """
-    slot_speed, slot_width = slot_link(function, device)
-    widths = [width for width in (function.max_link_width, slot_width) if width is not None]
-    speeds = [speed for speed in (function.max_link_speed_gts, slot_speed) if speed is not None]
-    slowest = generation(min(speeds)) if speeds else None
     unread = {gpu.name: "the kernel shows no link maximum for this card (a VM may withhold it)"}
-    check("gpu_link_width_max", {gpu.name: float(min(widths))} if widths else {}, skipped=unread)
-    check("gpu_link_gen_max", {gpu.name: float(slowest)} if slowest else {}, skipped=unread)
+    for name, most in (
+        ("gpu_link_width_max", gpu.link_width),
+        ("gpu_link_gen_max", gpu.link_generation),
+    ):
+        check(name, {} if most is None else {gpu.name: float(most)}, skipped=unread)
 
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ecc_uncorrected", unit="count", per="gpu-ecc")
-@pytest.mark.measures("gpu_remap_pending", unit="count", per="gpu-remap", waivable=False)
-@pytest.mark.measures("gpu_remap_failed", unit="count", per="gpu-remap", waivable=False)
-@pytest.mark.measures("gpu_remapped_uncorrected", unit="count", per="gpu-remap")
-@pytest.mark.measures("gpu_retirement_pending", unit="count", per="gpu-retired", waivable=False)
-@pytest.mark.measures("gpu_retired_pages", unit="count", per="gpu-retired")
+@pytest.mark.measures(
+    "gpu_ecc_uncorrected",
+    "gpu_remap_pending",
+    "gpu_remap_failed",
+    "gpu_remapped_uncorrected",
+    "gpu_retirement_pending",
+    "gpu_retired_pages",
+)
 def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """What each GPU's memory has been through before this run: uncorrected errors since the driver
     was loaded, remaps, retired pages.
@@ -231,23 +228,17 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
     model counts errors from the factory on and this card does not, nothing is known of its memory:
     an error with its cure.
     """
-    devices = {device.pci_address: device for device in inventory.nvml.devices}
-    counted = {
-        gpu.name: devices[gpu.pci_address].counters
-        for gpu in due_gpus
-        if gpu.pci_address in devices
-    }
     for measurement, read in _HEALTH.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         values = {
-            name: read(found)
-            for name, found in counted.items()
-            if name in due and found is not None
+            gpu.name: read(gpu.counters)
+            for gpu in due_gpus
+            if gpu.name in due and gpu.counters is not None
         }
         check(
             measurement,
             {name: float(value) for name, value in values.items() if value is not None},
-            serials={gpu.name: gpu.uuid for gpu in due_gpus},
+            serials=uuids(due_gpus),
         )
     if uncounted := list(gaps(inventory, tuple(gpu.name for gpu in due_gpus))):
         raise NotReady("; ".join(uncounted))
@@ -271,9 +262,7 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, per_gpu=0.3, slack=60.0)
-@pytest.mark.measures("gpu_seen_by_cuda", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("gpu_sm_count", unit="count", per="gpu")
-@pytest.mark.measures("gpu_memory_total", unit="GiB", per="gpu")
+@pytest.mark.measures("gpu_seen_by_cuda", "gpu_sm_count", "gpu_memory_total")
 def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors
     and memory.
@@ -281,7 +270,7 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     Measured: CUDA's report. A card with parts switched off, or an instance of one, has fewer
     multiprocessors than its sheet says.
     """
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
     unseen = {
         gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices

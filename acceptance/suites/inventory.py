@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from acceptance.core.limit import GIB
-from acceptance.machine.inventory import Disk, Inventory
+from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.machine_file import DeclaredDisk, Machine
 from acceptance.session.check import Check, same_text
 
@@ -19,11 +19,13 @@ DISK_SHARE = 0.98  # makers round sizes; 2 % less is another model
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("cpu_sockets", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_cores", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_threads", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_model_differs", unit="count", per="cpu", fact=True)
-@pytest.mark.measures("cpu_governor_differs", unit="count", per="cpu", fact=True)
+@pytest.mark.measures(
+    "cpu_sockets",
+    "cpu_cores",
+    "cpu_threads",
+    "cpu_model_differs",
+    "cpu_governor_differs",
+)
 def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Processor model, sockets, cores, threads and governor.
 
@@ -60,15 +62,14 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("memory_total", unit="GiB", per="memory", fact=True)
-@pytest.mark.measures("dimm_count", unit="count", per="memory", fact=True)
+@pytest.mark.measures("memory_total", "dimm_count")
 def test_memory(inventory: Inventory, check: Check) -> None:
     """RAM in all, and how many modules are plugged in.
 
     Measured: the RAM that the kernel manages, and the modules in the firmware's tables (root only).
     """
     memory = inventory.memory
-    check("memory_total", {"memory": memory.total_bytes / GIB})
+    check("memory_total", {"memory": known(memory.total_bytes) / GIB})
     if memory.dimms is None:
         check("dimm_count", {}, skipped={"memory": str(memory.dimms_unread)})
     else:
@@ -77,11 +78,13 @@ def test_memory(inventory: Inventory, check: Check) -> None:
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("dimm_present", unit="count", per="dimm", fact=True)
-@pytest.mark.measures("dimm_size", unit="GiB", per="dimm", fact=True)
-@pytest.mark.measures("dimm_rated_speed", unit="MT/s", per="dimm", fact=True)
-@pytest.mark.measures("dimm_configured_speed", unit="MT/s", per="dimm", fact=True)
-@pytest.mark.measures("dimm_part_number_differs", unit="count", per="dimm", fact=True)
+@pytest.mark.measures(
+    "dimm_present",
+    "dimm_size",
+    "dimm_rated_speed",
+    "dimm_configured_speed",
+    "dimm_part_number_differs",
+)
 def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared memory module: there, of its size, rated and running at its speed, of its part
     number.
@@ -130,7 +133,10 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
     return (
         same_text(declared.model, disk.model)
         and (declared.serial is None or same_text(declared.serial, disk.serial))
-        and (declared.size_gb is None or disk.size_bytes >= DISK_SHARE * declared.size_gb * 1e9)
+        and (
+            declared.size_gb is None
+            or known(disk.size_bytes) >= DISK_SHARE * declared.size_gb * 1e9
+        )
     )
 
 
@@ -154,42 +160,41 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("disk_count", unit="count", per="declared-disk", fact=True)
+@pytest.mark.measures("disk_count")
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
     Measured: the disks that the kernel lists, each counted for one declaration. Undeclared disks
     are no fault.
     """
-    declared = machine.disk if machine else ()
+    declared, disks = machine.disk if machine else (), known(inventory.disks)
     there = (
         ", ".join(
-            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB"
-            for disk in inventory.disks
+            f"{disk.name} {disk.model or 'without a model'} {known(disk.size_bytes) / 1e9:.0f} GB"
+            for disk in disks
         )
         or "none"
     )
     counts = {
         f"declared-disk:{n}": float(len(found))
-        for n, found in enumerate(assign_disks(declared, inventory.disks), start=1)
+        for n, found in enumerate(assign_disks(declared, disks), start=1)
     }
     check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
 
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("link_up", unit="count", per="declared-link", fact=True)
-@pytest.mark.measures("link_speed", unit="Mbit/s", per="declared-link", fact=True)
+@pytest.mark.measures("link_up", "link_speed")
 def test_network(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared network link: there, up, and at its speed.
 
     Measured: the link's present state in the kernel; no traffic is sent.
     """
-    found = {link.name: link for link in inventory.links}
+    found = {link.name: link for link in known(inventory.links)}
     for declared in machine.network if machine else ():
         component, link = f"net:{declared.name}", found.get(declared.name)
         there = f"links found: {', '.join(found) or 'none'}"
-        check("link_up", {component: float(link is not None and link.up)}, notes={component: there})
+        check("link_up", {component: float(bool(link and link.up))}, notes={component: there})
         speed = link.speed_mbps if link else None
         why = {
             component: "the link is down or missing"
@@ -201,10 +206,7 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("board_differs", unit="count", per="system", fact=True)
-@pytest.mark.measures("bios_version_differs", unit="count", per="system", fact=True)
-@pytest.mark.measures("kernel_differs", unit="count", per="system", fact=True)
-@pytest.mark.measures("driver_differs", unit="count", per="system", fact=True)
+@pytest.mark.measures("board_differs", "bios_version_differs", "kernel_differs", "driver_differs")
 def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Board, BIOS version, kernel and NVIDIA driver, each as text.
 

@@ -51,7 +51,7 @@ def _harmful(events: tuple[KernelEvent, ...]) -> list[str]:
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.2)
-@pytest.mark.measures("kernel_faults_before", unit="count", per="system", waivable=False)
+@pytest.mark.measures("kernel_faults_before")
 def test_since_boot(root: Path, check: Check) -> None:
     """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and their kin.
 
@@ -74,7 +74,7 @@ def test_since_boot(root: Path, check: Check) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.2)
-@pytest.mark.measures("kernel_faults_during", unit="count", per="system", waivable=False)
+@pytest.mark.measures("kernel_faults_during")
 def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> None:
     """Hardware faults that the kernel logged while this run loaded the machine.
 

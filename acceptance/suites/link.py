@@ -38,8 +38,7 @@ PEER_ACCESS_UNKNOWN = (
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("p2p_supported", unit="count", per="gpu-pair")
-@pytest.mark.measures("gpu_path_differs", unit="count", per="gpu-pair", fact=True)
+@pytest.mark.measures("p2p_supported", "gpu_path_differs")
 def test_paths(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
 ) -> None:
@@ -50,17 +49,15 @@ def test_paths(
     """
     cells = topology.build(inventory, inventory.places).cells
     wanted = _declared_paths(machine)
-    index = {gpu.name: gpu.nvml_index for gpu in due_gpus}
-    offered = {(pair.a, pair.b): pair for pair in inventory.nvml.pairs}
+    offered = {(a, b): pair for a, b, pair in topology.pairs(inventory, due_gpus)}
     supported, offers, differs, ways = {}, {}, {}, {}
     for first in due_gpus:
         for second in due_gpus:
-            a, b = index[first.name], index[second.name]
             if first == second:
                 continue
             name = pair_name(first.name, second.name)
             cell = cells.get((first.name, second.name))
-            pair = offered.get((a, b)) if a is not None and b is not None else None
+            pair = offered.get((first, second))
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
                 supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
                 offers[name] = f"path {cell}; read {pair.p2p_read}, write {pair.p2p_write}"
@@ -84,15 +81,14 @@ def _declared_paths(machine: Machine | None) -> dict[str, str]:
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
-@pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
-def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+@pytest.mark.measures("nvlink_active", "nvlink_speed")
+def test_nvlinks(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """How many NVLinks of each GPU are up, and the speed of the slowest of them in one direction.
 
     Measured: each link as NVML reports it. A bridge with no link up looks like no bridge, unless
     the machine file declares it.
     """
-    gpu_links.measure(inventory.nvml.devices, due_gpus, check)
+    gpu_links.measure(due_gpus, check)
 
 
 def _take(
@@ -109,7 +105,7 @@ def _take(
         notes={component: output.reason if failed else None},
     )
     for measurement, values in figures.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         check(
             measurement,
             {} if failed else {name: value for name, value in values.items() if name in due},
@@ -136,13 +132,15 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=6.5, slack=30.0)
-@pytest.mark.measures("copy_faults", unit="count", per="gpus", waivable=False)
-@pytest.mark.measures("copy_h2d", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_d2h", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_h2d_bidirectional", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_d2h_bidirectional", unit="GB/s", per="gpu")
-@pytest.mark.measures("copy_h2d_ratio", unit="ratio", per="gpu-with-link-peers")
-@pytest.mark.measures("copy_d2h_ratio", unit="ratio", per="gpu-with-link-peers")
+@pytest.mark.measures(
+    "copy_faults",
+    "copy_h2d",
+    "copy_d2h",
+    "copy_h2d_bidirectional",
+    "copy_d2h_bidirectional",
+    "copy_h2d_ratio",
+    "copy_d2h_ratio",
+)
 def test_host_copies(
     nvbandwidth: Callable[..., ToolOutput],
     inventory: Inventory,
@@ -170,9 +168,7 @@ def test_host_copies(
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=2.0, slack=30.0)
-@pytest.mark.measures("copy_faults", unit="count", per="gpus", waivable=False)
-@pytest.mark.measures("copy_local", unit="GB/s", per="gpu")
-@pytest.mark.measures("latency_host_device", unit="ns", per="gpu")
+@pytest.mark.measures("copy_faults", "copy_local", "latency_host_device")
 def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
     """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory
     (nvbandwidth).
@@ -186,9 +182,7 @@ def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> N
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=4.0, slack=180.0)
-@pytest.mark.measures("copy_faults", unit="count", per="gpus-peered", waivable=False)
-@pytest.mark.measures("copy_d2d_read", unit="GB/s", per="gpu-peers")
-@pytest.mark.measures("copy_d2d_write", unit="GB/s", per="gpu-peers")
+@pytest.mark.measures("copy_faults", "copy_d2d_read", "copy_d2d_write")
 def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
     """Copies between GPUs that have peer access, pair by pair and way by way, every one verified
     (nvbandwidth).
@@ -202,10 +196,12 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
 
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, load="bandwidth_test", per_gpu=1.0)
-@pytest.mark.measures("copy_faults", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("bandwidth_test_h2d", unit="GB/s", per="gpu")
-@pytest.mark.measures("bandwidth_test_d2h", unit="GB/s", per="gpu")
-@pytest.mark.measures("bandwidth_test_d2d", unit="GB/s", per="gpu")
+@pytest.mark.measures(
+    "copy_faults",
+    "bandwidth_test_h2d",
+    "bandwidth_test_d2h",
+    "bandwidth_test_d2d",
+)
 def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) -> None:
     """The CUDA sample bandwidthTest on each GPU, as builders run it.
 
@@ -221,11 +217,7 @@ def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, load="p2p_bandwidth", per_gpu=3.0, slack=120.0)
-@pytest.mark.measures("copy_faults", unit="count", per="gpus-paired", waivable=False)
-@pytest.mark.measures("p2p_gain", unit="ratio", per="gpu-pair")
-@pytest.mark.measures("p2p_write", unit="GB/s", per="gpu-pair")
-@pytest.mark.measures("p2p_staged", unit="GB/s", per="gpu-pair")
-@pytest.mark.measures("p2p_latency", unit="us", per="gpu-pair")
+@pytest.mark.measures("copy_faults", "p2p_gain", "p2p_write", "p2p_staged", "p2p_latency")
 def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
     """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, held against the
     same pair with it off.

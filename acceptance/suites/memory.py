@@ -15,10 +15,12 @@ from acceptance.tools.reading import ToolOutput
 
 @pytest.mark.session("load")
 @pytest.mark.costs(4.0, load="memory_bandwidth")
-@pytest.mark.measures("memory_copy", unit="GB/s", per="memory")
-@pytest.mark.measures("memory_triad", unit="GB/s", per="memory")
-@pytest.mark.measures("memory_copy_miscompares", unit="count", per="memory", waivable=False)
-@pytest.mark.measures("memory_triad_miscompares", unit="count", per="memory", waivable=False)
+@pytest.mark.measures(
+    "memory_copy",
+    "memory_triad",
+    "memory_copy_miscompares",
+    "memory_triad_miscompares",
+)
 def test_bandwidth(
     memory_bandwidth: Callable[[], LoadOutput],
     check: Check,
@@ -54,9 +56,7 @@ def test_bandwidth(
 @pytest.mark.session("load")
 # a GiB takes 0.3 s to fill, in a VM up to 2
 @pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)
-@pytest.mark.measures("stressapptest_errors", unit="count", per="memory", waivable=False)
-@pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
-@pytest.mark.measures("memory_tested", unit="GiB", per="memory")
+@pytest.mark.measures("stressapptest_errors", "stressapptest_copy", "memory_tested")
 def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
     stressapptest.

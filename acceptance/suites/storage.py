@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import smart, storage
 from acceptance.process.command import ProgramMissing
 from acceptance.session.check import Check
@@ -21,8 +21,7 @@ class ReportsUnread(Exception):
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
-@pytest.mark.measures("disk_faults", unit="count", per="disk")
-@pytest.mark.measures("disk_wear", unit="ratio", per="disk-nvme")
+@pytest.mark.measures("disk_faults", "disk_wear")
 def test_smart_health(inventory: Inventory, programs: Programs, check: Check) -> None:
     """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
     NVMe disks how far they are worn.
@@ -36,8 +35,9 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
     skipped: dict[str, str] = {}
     notes: dict[str, str | None] = {}
     unread: list[str] = []
-    tells_wear = {disk.component for disk in inventory.disks if disk.kind == "nvme"}
-    for disk in inventory.disks:
+    disks = known(inventory.disks)
+    tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
+    for disk in disks:
         try:
             health = storage.health(disk, deadline=programs.deadline, run=programs.run)
         except (ProgramMissing, smart.SmartUnreadable) as error:
@@ -56,7 +56,7 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
                 )
             else:
                 worn[disk.component] = health.percentage_used / 100
-    serials = {disk.component: disk.serial for disk in inventory.disks}
+    serials = {disk.component: disk.serial for disk in disks}
     check("disk_faults", readings, skipped=skipped, notes=notes, serials=serials)
     unread_wear = {name: why for name, why in skipped.items() if name in tells_wear}
     check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)

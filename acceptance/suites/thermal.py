@@ -12,9 +12,7 @@ from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
 from acceptance.diagnosis.laps import Laps, turns
 from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around
-from acceptance.expect.gpu_limits import device_of
-from acceptance.machine.gpu import Gpu
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 
 NamedSpans = Sequence[tuple[str, float, float]]
@@ -48,11 +46,13 @@ class HeatUnknown(Exception):
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
-@pytest.mark.measures("burn_settled", unit="s", per="gpu")
-@pytest.mark.measures("burn_clock_kept", unit="ratio", per="gpu")
-@pytest.mark.measures("burn_temperature_spread", unit="degC", per="gpu-with-peers")
-@pytest.mark.measures("burn_errors_new", unit="count", per="gpu-replay")
-@pytest.mark.measures("burn_nvlink_errors_new", unit="count", per="gpu-nvlink-replay")
+@pytest.mark.measures(
+    "burn_settled",
+    "burn_clock_kept",
+    "burn_temperature_spread",
+    "burn_errors_new",
+    "burn_nvlink_errors_new",
+)
 def test_steady(
     gpu_history: Mapping[str, GpuHistory],
     due_gpus: tuple[Gpu, ...],
@@ -60,7 +60,6 @@ def test_steady(
     load_outcomes: Mapping[str, Outcome],
     load_tables: Sequence[Table],
     siblings: Mapping[str, tuple[str, ...]],
-    inventory: Inventory,
     table: WriteTable,
     check: Check,
 ) -> None:
@@ -94,7 +93,7 @@ def test_steady(
             )
             continue
         if trouble := power_trouble(history, [span]) or idle_clock(
-            history, span, _highest_clock(inventory, gpu)
+            history, span, gpu.traits.max_sm_clock_mhz if gpu.traits else None
         ):
             troubles.append(trouble)
             continue
@@ -116,14 +115,6 @@ def test_steady(
         table(gpu.name, "burn_steady", COLUMNS, burn.rows())
     if troubles:
         raise HeatUnknown("; ".join(dict.fromkeys(troubles)))
-
-
-def _highest_clock(inventory: Inventory, gpu: Gpu) -> float | None:
-    """The highest SM clock of a card in MHz; None where its driver does not report it."""
-    device = device_of(inventory, gpu)
-    return (
-        device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
-    )
 
 
 def _heat(
@@ -164,7 +155,7 @@ def _heat(
         notes["spread"][name] = (
             f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
         )
-    serials = {gpu.name: gpu.uuid for gpu in burns}
+    serials = uuids(burns)
     check("burn_settled", settled, notes=notes["settled"], serials=serials)
     check("burn_clock_kept", kept, notes=notes["kept"], serials=serials)
     differences = {name: more for name, (more, _) in spread.items()}
@@ -180,7 +171,7 @@ def _errors(
 ) -> None:
     """Judge the link errors during the burn, and note those counted before and after."""
     for measurement, counters in COUNTERS.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         grown: dict[str, float] = {}
         notes: dict[str, str | None] = {}
         for gpu in due_gpus:
@@ -203,7 +194,7 @@ def _errors(
             )
             if any(any(part) for part in parts):
                 notes[gpu.name] = f"slot {gpu.pci_address}: {text} the burn"
-        check(measurement, grown, notes=notes, serials={gpu.name: gpu.uuid for gpu in due_gpus})
+        check(measurement, grown, notes=notes, serials=uuids(due_gpus))
 
 
 def _sum(column: Sequence[float | None]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from acceptance.core.dtype import DTYPES
 from acceptance.core.siblings import ratios
 from acceptance.diagnosis.agreement import compare
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
 from acceptance.suites.fixtures.burn_evidence import (
@@ -21,7 +21,6 @@ from acceptance.suites.fixtures.burn_evidence import (
 )
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
-from acceptance.suites.fixtures.marks import of_each_format
 
 Siblings = Mapping[str, tuple[str, ...]]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
@@ -30,21 +29,45 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 @pytest.mark.session("load")
 # Operands and references are made before the time starts, and the last results compared after it.
 @pytest.mark.costs(15.0, load="burn", per_gpu=5.0, slack=600.0, heats=True, loads_gpus=True)
-@of_each_format(
-    ("burn_{d}_miscompares", "count", "gpu-{d}", False),
-    ("burn_{d}", "TFLOP/s", "gpu-{d}", True),
-    ("burn_{d}_ratio", "ratio", "gpu-{d}-with-peers", True),
-    ("burn_{d}_kept", "ratio", "gpu-{d}", True),
+@pytest.mark.measures(
+    "burn_f64_miscompares",
+    "burn_f64",
+    "burn_f64_ratio",
+    "burn_f64_kept",
+    "burn_f32_miscompares",
+    "burn_f32",
+    "burn_f32_ratio",
+    "burn_f32_kept",
+    "burn_tf32_miscompares",
+    "burn_tf32",
+    "burn_tf32_ratio",
+    "burn_tf32_kept",
+    "burn_f16_miscompares",
+    "burn_f16",
+    "burn_f16_ratio",
+    "burn_f16_kept",
+    "burn_bf16_miscompares",
+    "burn_bf16",
+    "burn_bf16_ratio",
+    "burn_bf16_kept",
+    "burn_f8_miscompares",
+    "burn_f8",
+    "burn_f8_ratio",
+    "burn_f8_kept",
+    "burn_i8_miscompares",
+    "burn_i8",
+    "burn_i8_ratio",
+    "burn_i8_kept",
+    "burn_digests_differ",
+    "burn_filled",
+    "burn_copied",
+    "burn_copy_miscompares",
+    "burn_peer_copied",
+    "burn_peer_miscompares",
+    "burn_cpu_failures",
+    "burn_memory_errors",
+    "burn_memory_filled",
 )
-@pytest.mark.measures("burn_digests_differ", unit="count", per="gpu-with-peers", waivable=False)
-@pytest.mark.measures("burn_filled", unit="ratio", per="gpu")
-@pytest.mark.measures("burn_copied", unit="GiB", per="gpu")
-@pytest.mark.measures("burn_copy_miscompares", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("burn_peer_copied", unit="GiB", per="gpu-peers")
-@pytest.mark.measures("burn_peer_miscompares", unit="count", per="gpu-peers", waivable=False)
-@pytest.mark.measures("burn_cpu_failures", unit="count", per="cpu", waivable=False)
-@pytest.mark.measures("burn_memory_errors", unit="count", per="memory", waivable=False)
-@pytest.mark.measures("burn_memory_filled", unit="GiB", per="memory")
 def test_burn(
     together: Callable[[], BurnResults],
     due_gpus: tuple[Gpu, ...],
@@ -61,7 +84,7 @@ def test_burn(
     stress-ng and stressapptest beside it. Not measured: disks and network.
     """
     found = together()
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     _products(found.gpus, siblings, gpu_heat, serials, check)
     agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}

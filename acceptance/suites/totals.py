@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.machine.gpu import Gpu
-from acceptance.machine.inventory import GpuCounters, Inventory
+from acceptance.machine.gpu import Gpu, uuids
+from acceptance.machine.inventory import GpuCounters
 from acceptance.session.check import Check
 
 _TOTALS: dict[str, Callable[[GpuCounters], int | None]] = {
@@ -22,10 +22,8 @@ _TOTALS: dict[str, Callable[[GpuCounters], int | None]] = {
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ecc_corrected_total", unit="count", per="gpu-ecc-total")
-@pytest.mark.measures("gpu_remapped_corrected", unit="count", per="gpu-remap-total")
-@pytest.mark.measures("gpu_pcie_replays_total", unit="count", per="gpu-replay")
-def test_counted(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+@pytest.mark.measures("gpu_ecc_corrected_total", "gpu_remapped_corrected", "gpu_pcie_replays_total")
+def test_counted(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """What each GPU has counted in all: corrected memory errors and repaired rows of its life, PCIe
     packets sent again.
 
@@ -33,14 +31,13 @@ def test_counted(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     since the driver was loaded. A total proves nothing by itself: its growth from night to night is
     judged.
     """
-    counted = {device.pci_address: device.counters for device in inventory.nvml.devices}
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     for measurement, read in _TOTALS.items():
-        due = {one.component for one in check.due(measurement)}
+        due = check.components(measurement)
         values = {
-            gpu.name: read(found)
+            gpu.name: read(gpu.counters)
             for gpu in due_gpus
-            if gpu.name in due and (found := counted.get(gpu.pci_address)) is not None
+            if gpu.name in due and gpu.counters is not None
         }
         known = {name: float(value) for name, value in values.items() if value is not None}
         check(measurement, known, serials=serials)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn_evidence import Heats, count_readings
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
@@ -18,10 +18,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 # One round of all patterns runs however short the time: on large memory at a low rate it takes
 # longer.
 @pytest.mark.costs(15.0, load="vram", slack=300.0, loads_gpus=True)
-@pytest.mark.measures("vram_miscompares", unit="count", per="gpu", waivable=False)
-@pytest.mark.measures("vram_tested", unit="ratio", per="gpu")
-@pytest.mark.measures("vram_rate", unit="ratio", per="gpu")
-@pytest.mark.measures("vram_copy", unit="GB/s", per="gpu")
+@pytest.mark.measures("vram_miscompares", "vram_tested", "vram_rate", "vram_copy")
 def test_patterns(
     vram_run: Callable[[], GpuLoads],
     due_gpus: tuple[Gpu, ...],
@@ -36,7 +33,7 @@ def test_patterns(
     keep for themselves, and memory under the heat of products, which the burn fills.
     """
     loads = vram_run()
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    serials = uuids(due_gpus)
     counts, notes = count_readings(loads, "vram_miscompares", gpu_heat)
     check("vram_miscompares", counts, notes=notes, serials=serials)
     for name in ("vram_tested", "vram_rate", "vram_copy"):

@@ -11,7 +11,7 @@ from acceptance.core import clock_reasons
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import GpuHistory, ThrottleTime, running_at
 from acceptance.diagnosis.gpu_work import power_trouble
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, joined, uuids
 from acceptance.observe import nvml
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
@@ -81,7 +81,7 @@ def _each(
 
     Failures are added to `troubles`, and the other GPUs keep their figures.
     """
-    due = {one.component for one in check.due(measurement)}
+    due = check.components(measurement)
     found = {}
     for gpu, history in watched.items():
         if gpu.name in due and history.offers(reading):
@@ -118,14 +118,9 @@ def _conclude(troubles: list[str]) -> None:
         raise WatchLost("; ".join(dict.fromkeys(troubles)))
 
 
-def _serials(watched: Mapping[Gpu, GpuHistory]) -> dict[str, str | None]:
-    return {gpu.name: gpu.uuid for gpu in watched}
-
-
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_sample_period", unit="s", per="gpu")
-@pytest.mark.measures("gpu_sample_gap", unit="s", per="gpu")
+@pytest.mark.measures("gpu_sample_period", "gpu_sample_gap")
 def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
     """Every GPU was watched through every load, five times a second.
 
@@ -147,8 +142,8 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
             periods[gpu.name] = history.period()
         except ValueError as error:
             troubles.append(str(error))
-    check("gpu_sample_period", periods, serials=_serials(watched))
-    check("gpu_sample_gap", gaps, serials=_serials(watched))
+    check("gpu_sample_period", periods, serials=uuids(watched))
+    check("gpu_sample_gap", gaps, serials=uuids(watched))
     lost = [f"{name} for {gap:.1f} s" for name, gap in gaps.items() if gap > LONGEST_GAP_S]
     slow = [
         f"{name} every {period:.2f} s"
@@ -180,11 +175,13 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_hw_slowdown", unit="s", per="gpu")
-@pytest.mark.measures("gpu_hw_thermal_slowdown", unit="s", per="gpu")
-@pytest.mark.measures("gpu_sw_thermal_slowdown", unit="s", per="gpu")
-@pytest.mark.measures("gpu_power_brake", unit="s", per="gpu")
-@pytest.mark.measures("gpu_power_cap", unit="s", per="gpu")
+@pytest.mark.measures(
+    "gpu_hw_slowdown",
+    "gpu_hw_thermal_slowdown",
+    "gpu_sw_thermal_slowdown",
+    "gpu_power_brake",
+    "gpu_power_cap",
+)
 def test_throttling(
     watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check
 ) -> None:
@@ -217,7 +214,7 @@ def test_throttling(
         unread = _unread_reasons(
             watched, flag, "the driver does not tell why clocks are held back: update it"
         )
-        check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
+        check(measurement, seconds, skipped=unread, notes=notes, serials=uuids(watched))
     _conclude(troubles)
 
 
@@ -231,7 +228,7 @@ def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_settings_unchanged", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_settings_unchanged")
 def test_settings(
     watched: Mapping[Gpu, GpuHistory],
     load_spans: NamedSpans,
@@ -256,7 +253,7 @@ def test_settings(
     check(
         "gpu_settings_unchanged",
         {gpu.name: 1.0 for gpu, found in changed.items() if not found},
-        serials=_serials(watched),
+        serials=uuids(watched),
     )
     texts = [sentence for found in changed.values() for sentence in found]
     cure = (
@@ -268,10 +265,12 @@ def test_settings(
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_temperature_margin", unit="degC", per="gpu")
-@pytest.mark.measures("gpu_temperature", unit="degC", per="gpu")
-@pytest.mark.measures("gpu_memory_temperature", unit="degC", per="gpu-memory-thermometer")
-@pytest.mark.measures("gpu_power", unit="W", per="gpu")
+@pytest.mark.measures(
+    "gpu_temperature_margin",
+    "gpu_temperature",
+    "gpu_memory_temperature",
+    "gpu_power",
+)
 def test_heat(
     watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[float, float]], check: Check
 ) -> None:
@@ -313,15 +312,14 @@ def test_heat(
             found,
             skipped=unread,
             notes=_left_out(watched, name),
-            serials=_serials(watched),
+            serials=uuids(watched),
         )
     _conclude(troubles)
 
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_link_gen", unit="count", per="gpu")
-@pytest.mark.measures("gpu_link_width", unit="count", per="gpu")
+@pytest.mark.measures("gpu_link_gen", "gpu_link_width")
 def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Each GPU's PCIe generation and width while it was in full use, against the lesser of what
     card and slot can do.
@@ -335,20 +333,22 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
         unread = _unread_reasons(
             watched, name, "the driver does not tell the link's state: update it"
         )
-        check(measurement, found, skipped=unread, serials=_serials(watched))
+        check(measurement, found, skipped=unread, serials=uuids(watched))
     _conclude(troubles)
 
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_ecc_uncorrected_new", unit="count", per="gpu-ecc", waivable=False)
-@pytest.mark.measures("gpu_ecc_corrected_new", unit="count", per="gpu-ecc")
-@pytest.mark.measures("gpu_remapped_new", unit="count", per="gpu-remap", waivable=False)
-@pytest.mark.measures("gpu_retired_new", unit="count", per="gpu-retired", waivable=False)
-@pytest.mark.measures("gpu_pcie_replays", unit="count", per="gpu-replay")
-@pytest.mark.measures("gpu_nvlink_recoveries", unit="count", per="gpu-nvlink-recovery")
-@pytest.mark.measures("gpu_nvlink_replays", unit="count", per="gpu-nvlink-replay")
-@pytest.mark.measures("gpu_nvlink_crc_errors", unit="count", per="gpu-nvlink-crc")
+@pytest.mark.measures(
+    "gpu_ecc_uncorrected_new",
+    "gpu_ecc_corrected_new",
+    "gpu_remapped_new",
+    "gpu_retired_new",
+    "gpu_pcie_replays",
+    "gpu_nvlink_recoveries",
+    "gpu_nvlink_replays",
+    "gpu_nvlink_crc_errors",
+)
 def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
 
@@ -363,14 +363,13 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
             return sum(history.growth(name) for name in names if history.offers(name))
 
         found = _each(watched, check, measurement, names[0], grown, troubles)
-        check(measurement, found, serials=_serials(watched))
+        check(measurement, found, serials=uuids(watched))
     _conclude(troubles)
 
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
-@pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
-@pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
+@pytest.mark.measures("nvlink_active", "nvlink_speed")
 def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
     """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in
     one direction.
@@ -379,13 +378,13 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     came back is in the counters.
     """
     now = nvml.probe(deadline=programs.deadline)
-    gpu_links.measure(now.devices, due_gpus, check)
-    known = {device.pci_address: device.error for device in now.devices}
-    due = {one.component for one in check.due("nvlink_active")}
+    seen = joined(due_gpus, now)
+    gpu_links.measure(seen, check)
+    due = check.components("nvlink_active")
     lost = [
-        f"{gpu.name}: {known.get(gpu.pci_address, 'NVML does not list it any more')}"
-        for gpu in due_gpus
-        if gpu.name in due and known.get(gpu.pci_address, "") is not None
+        f"{gpu.name}: {gpu.error if gpu.device else 'NVML does not list it any more'}"
+        for gpu in seen
+        if gpu.name in due and (gpu.device is None or gpu.error is not None)
     ]
     _conclude(
         [f"{now.error or '; '.join(lost)}: look for NVRM lines in `dmesg`, and run again"]

@@ -106,8 +106,6 @@ _CSV = re.compile(
     r"Bandwidth = (?P<rate>\d+\.\d+) (?P<unit>[MG]B)/s, Time = \S+ s, Size = (?P<size>\d+) bytes, "
     r"NumDevsUsed = (?P<devices>\d{1,4})"
 )
-_RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
-_RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
 _REFUSED = re.compile(
     r"Invalid (?:memory )?mode - |Illegal argument - |Must specify an? |Not enough memory "
     r"ava|Invalid GPU number \d"
@@ -232,11 +230,8 @@ def _collect(lines: Sequence[str]) -> _Run:
             _title(run, line, text)
         elif _CSV_START.match(text):
             _csv(run, line, text)
-        elif _RESULT_START.match(text):
-            match = _RESULT.match(text)
-            if match is None or run.result not in (None, match["result"]):
-                raise _unknown(line, "a result that is unknown, or that gainsays another")
-            run.result = match["result"]
+        elif result := reading.sample_result(TOOL, line, run.result):
+            run.result = result
         elif _REFUSED.search(text):
             run.refused = run.refused or text
         else:
@@ -293,19 +288,13 @@ def parse(text: str) -> ToolOutput:
     *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)
-    trouble = cuda_error.find_code(lines)
-    if trouble is not None:
-        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence())
-    said = cuda_error.find(lines)
-    if said is not None:
-        return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason)
+    if error := cuda_error.find_code(lines) or cuda_error.find(lines):
+        return cuda_error.outcome(TOOL, error)
     runs = [_collect(part) for part in _runs(lines)]
     if not any(_START.search(line) for line in lines) and not any(
         run.tables or run.refused for run in runs
     ):
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line(text), "the text holds no line of bandwidthTest"
-        )
+        raise reading.foreign(TOOL, text)
     values: dict[str, dict[str, float]] = {}
     texts = []
     for run in runs:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from acceptance.core import plain_text
 from acceptance.core.plain_text import quote
+from acceptance.tools.reading import ToolOutput, foreign
 
 OUT_OF_MEMORY = 2
 DRIVER_TOO_OLD = 35
@@ -191,7 +192,8 @@ class CudaError:
         """Whether the code itself proves a fault of the hardware."""
         return self.code in CAUSES and CAUSES[self.code].hardware
 
-    def sentence(self) -> str:
+    @property
+    def reason(self) -> str:
         """Code, cause and fix in one clause."""
         words = f" ({plain_text.quote(self.text)})" if self.text else ""
         cause = CAUSES.get(self.code)
@@ -339,10 +341,18 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
     return ToolFailure(reason, trouble.hardware)
 
 
-def start_failure(lines: Iterable[str]) -> str | None:
-    """Why the tool did not start, from a text without any output of the tool.
+def outcome(tool: str, trouble: CudaError | ToolFailure) -> ToolOutput:
+    """The outcome of a text with an error: a *fail* only if it names a fault of the hardware."""
+    return ToolOutput(tool, "fail" if trouble.hardware else "error", trouble.reason)
 
-    None if the text does not say.
+
+def not_started(tool: str, text: str, lines: Iterable[str]) -> ToolOutput:
+    """The outcome of a text without any output of the tool: why it did not start.
+
+    Raises UnreadableOutput if the text does not say.
     """
     line = next((line for line in lines if _NOT_STARTED.search(line)), None)
-    return None if line is None else _trouble(line).reason.replace("it died", "it did not start", 1)
+    if line is None:
+        raise foreign(tool, text)
+    reason = _trouble(line).reason.replace("it died", "it did not start", 1)
+    return ToolOutput(tool, "error", reason)

@@ -217,8 +217,6 @@ _CLOSING = re.compile(
     r"(?P<runtime>\d+\.\d+), )?"
     r"\bNumDevs = (?P<count>\d+)\b"
 )
-_RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
-_RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
 
 
 @dataclass(slots=True)
@@ -261,13 +259,8 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
                     TOOL, line, "a device has an unknown form or the wrong number"
                 )
             found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
-        elif _RESULT_START.match(text):
-            match = _RESULT.match(text)
-            if match is None or found.result not in (None, match["result"]):
-                raise UnreadableOutput(
-                    TOOL, line, "a result that is unknown, or that gainsays another"
-                )
-            found.result = match["result"]
+        elif result := reading.sample_result(TOOL, line, found.result):
+            found.result = result
         elif is_field(text):
             if not found.blocks:
                 raise UnreadableOutput(
@@ -275,9 +268,7 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
                 )
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery"
-        )
+        raise reading.foreign(TOOL, "\n".join(lines))
     if trouble is not None and found.result == "PASS" and found.blocks:
         raise UnreadableOutput(
             TOOL, "", "the text holds a failed and a passed run: give one run at a time"
@@ -368,11 +359,8 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     lines = reading.tool_lines(text)
     trouble = cuda_error.find_code(lines)
     found = _collect(lines, trouble)
-    if trouble is not None:
-        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence()), found
-    said = cuda_error.find(lines)
-    if said is not None:
-        return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason), found
+    if error := trouble or cuda_error.find(lines):
+        return cuda_error.outcome(TOOL, error), found
     why = _worthless(found)
     return (ToolOutput(TOOL, "error", why) if why is not None else None), found
 

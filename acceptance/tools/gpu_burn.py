@@ -764,9 +764,7 @@ def parse(text: str) -> ToolOutput:
     frame = read_frame(rest)
     trouble = find_complaint(rest)
     if not (lines or frame.ours or trouble.hardware or trouble.setup or trouble.abort):
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn"
-        )
+        raise reading.foreign(TOOL, text)
     history = BurnProgress(lines, frame)
     readings = _readings(history, frame, trouble)
     fault = _fault(history, frame, trouble)

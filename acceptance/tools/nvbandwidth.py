@@ -615,21 +615,15 @@ def parse(text: str) -> ToolOutput:
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
         return ToolOutput(TOOL, "fail", f"wrong data arrived: '{plain_text.quote(wrong)}'")
-    trouble = cuda_error.crash_reason(lines) or cuda_error.find(lines)
-    if trouble is not None:
-        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
+    if error := cuda_error.crash_reason(lines) or cuda_error.find(lines):
+        return cuda_error.outcome(TOOL, error)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
     if asserted is not None:
         return ToolOutput(TOOL, "error", f"it died: '{plain_text.quote(asserted)}'")
     joined = "\n".join(lines)
     found = read_json(joined) if holds_json(joined) else read_text(lines)
     if found is None:
-        reason = cuda_error.start_failure(lines)
-        if reason is None:
-            raise UnreadableOutput(
-                TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth"
-            )
-        return ToolOutput(TOOL, "error", reason)
+        return cuda_error.not_started(TOOL, text, lines)
     why = found.trouble()
     # Readings beside an error are still shown; they decide nothing.
     readings = tuple(matrix.reading() for matrix in found.matrices if matrix.trouble(None) is None)

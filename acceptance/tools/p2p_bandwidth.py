@@ -34,7 +34,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from acceptance.core import plain_text
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
@@ -113,7 +112,6 @@ _LATENCY = re.compile(
 )
 # A markdown page may show the backslash of `D\D` twice or not at all.
 _COLUMNS = re.compile(r"^(?P<label>D\\{0,2}D|GPU|CPU)\s+(?P<indices>\d+(?:\s+\d+)*)$")
-_ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
 _LOOSE_ROW = re.compile(r"^\d+(?:\s+-?(?:\d+\.\d+|\d|nan|inf))+$")
 # printf("%6.02f") always prints two decimals; fewer mean a truncated line.
 _CELL = re.compile(r"^-?(?:\d+\.\d\d|nan|inf)$")
@@ -188,9 +186,8 @@ def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
 
 
 def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
-    match = _ROW.match(line)
-    cells = match["cells"].split() if match else []
-    if match is None or match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width:
+    index, *cells = line.split()
+    if index != str(len(matrix.rows)) or len(cells) != matrix.width:
         raise UnreadableOutput(
             TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here"
         )
@@ -318,20 +315,12 @@ def parse(text: str) -> ToolOutput:
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
-    trouble = cuda_error.crash_reason(kept) or cuda_error.find(kept)
-    if trouble is not None:
-        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
+    if error := cuda_error.crash_reason(kept) or cuda_error.find(kept):
+        return cuda_error.outcome(TOOL, error)
     for line in filter(None, kept):
         _line(found, line)
     if not (found.ours or found.devices or found.matrices):
-        reason = cuda_error.start_failure(kept)
-        if reason is None:
-            raise UnreadableOutput(
-                TOOL,
-                plain_text.first_line(text),
-                "the text holds no line of p2pBandwidthLatencyTest",
-            )
-        return ToolOutput(TOOL, "error", reason)
+        return cuda_error.not_started(TOOL, text, kept)
     if _CONNECTIVITY not in found.matrices and (rows := found.access.rows()):
         found.matrices[_CONNECTIVITY] = _Matrix(_CONNECTIVITY, len(rows), rows)
     why = _worthless(found)

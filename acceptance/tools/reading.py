@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from acceptance.core.plain_text import _tidied, lines
+from acceptance.core.plain_text import UnreadableOutput, _tidied, first_line, lines
 from acceptance.tools.read import log_prefix
 
 Outcome = Literal["pass", "fail", "error"]
+_RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
+_RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,26 @@ def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
         if twice := next((name for name in given if given.count(name) > 1), None):
             return twice
     return None
+
+
+def foreign(tool: str, text: str) -> UnreadableOutput:
+    """The error of a text without any line of the tool; it quotes the first line."""
+    return UnreadableOutput(tool, first_line(text), f"the text holds no line of {tool}")
+
+
+def sample_result(tool: str, line: str, before: str | None) -> str | None:
+    """PASS or FAIL if the line is the result of a CUDA sample, else None.
+
+    `before` is the result that the text has given already. Raises UnreadableOutput for an unknown
+    result, and for another one than before.
+    """
+    text = " ".join(line.split())
+    if not _RESULT_START.match(text):
+        return None
+    match = _RESULT.match(text)
+    if match is None or before not in (None, match["result"]):
+        raise UnreadableOutput(tool, line, "a result that is unknown, or that gainsays another")
+    return match["result"]
 
 
 def tool_lines(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from acceptance.core import plain_text
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.tools.reading import Reading, ToolOutput
+from acceptance.tools.reading import Reading, ToolOutput, foreign
 
 _NAME = re.compile(r"^[a-z][a-z0-9-]*$")
 
@@ -293,9 +293,7 @@ def _collect(text: str) -> _Text:
         else:
             found.trouble.note(level, said)
     if ours == 0:
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line(text), "the text holds no line of stress-ng"
-        )
+        raise foreign(TOOL, text)
     return found
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from acceptance.core import plain_text
 from acceptance.core.limit import GIB
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.tools.reading import Reading, ToolOutput
+from acceptance.tools.reading import Reading, ToolOutput, foreign
 
 TOOL = "stressapptest"
 _MEGABYTE = 1024 * 1024
@@ -118,9 +118,7 @@ def _collect(text: str) -> _Text:
         else:
             _figure(found, line)
     if ours == 0:
-        raise UnreadableOutput(
-            TOOL, plain_text.first_line(text), "the text holds no line of stressapptest"
-        )
+        raise foreign(TOOL, text)
     return found
 
 

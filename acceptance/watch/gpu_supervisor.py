@@ -45,8 +45,8 @@ def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget
     """
     return tuple(
         WatchTarget(gpu.name, gpu.uuid, gpu.pci_address)
-        for gpu in gpus(inventory)
-        if gpu.name in names and gpu.nvml_index is not None and gpu.error is None
+        for gpu in gpus(inventory, names)
+        if gpu.device is not None and gpu.device.error is None
     )
 
 

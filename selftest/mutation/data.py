@@ -50,6 +50,8 @@ def limit_mutations(text: str) -> Iterator[DataMutation]:
             )
             name = next((one for one in lines[number:end] if one.startswith("measurement")), "")
             yield _without(lines, number, end, name)
+        elif line == "[measurement.limit]":
+            yield _unlimited(lines, number)
         elif bound := _BOUND.match(line):
             key, value, rest = bound["key"], float(bound["value"]), bound["rest"]
             yield _edit(lines, number, f"{_OTHER_END[key]} = {bound['value']}{rest}")
@@ -62,6 +64,18 @@ def limit_mutations(text: str) -> Iterator[DataMutation]:
                 looser = float(share["value"]) / _LOOSENED
                 begin, end = share.span("value")
                 yield _edit(lines, number, f"{line[:begin]}{looser:g}{line[end:]}")
+
+
+def _unlimited(lines: list[str], number: int) -> DataMutation:
+    """An entry of a family whose limit, in the table that begins here, is gone."""
+    entry = max(place for place in range(number) if lines[place] == "[[measurement]]")
+    end = next((n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines))
+    named = re.search(r'"(\w+)"', "\n".join(lines[entry:number]))
+    assert named is not None, "an entry begins with its names"
+    without = [*lines[: entry + 1], 'no_limit = "gone"', *lines[entry + 1 : number], *lines[end:]]
+    return DataMutation(
+        number + 1, lines[number], f"limit of {named[1]} -> gone", "\n".join(without)
+    )
 
 
 def _looser(value: float, *, low: bool) -> float:

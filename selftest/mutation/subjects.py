@@ -55,6 +55,7 @@ NOT_YET: frozenset[str] = frozenset({
 # What decides: everything is mutated.
 _DECIDE: dict[str, dict[str, str]] = {
     "core": {
+        "advice": "reports/advice",
         "clock_reasons": (
             "clock_reasons diagnosis/steady_state | reports/gauges "
             "reports/page_timeline "
@@ -121,6 +122,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "gpu_limits": "gpu_limits",
         "gpu_pair": "expect_gpu | machine/shipped_machines machine/synthetic_machines",
         "limit_book": "limits | plan_lint declaration expect_gpu",
+        "measurements": "measurements",
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",
@@ -145,8 +147,8 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
         " | shipped_machines",
         "matching": "matching | history/comparison",
+        "observation": "observation | history/compared_run history/circumstances",
         "pcie": "pcie | expect/expect_gpu",
-        "recorded_inventory": "recorded_inventory | history/compared_run history/circumstances",
         "toml_place": "toml_place | machine_errors",
     },
     "reports": {

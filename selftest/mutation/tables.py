@@ -24,8 +24,8 @@ class NotGreen(Exception):
 
 def files(root: Path) -> Iterator[Path]:
     """Every table that judges."""
-    yield from sorted((root / "fixtures/models").glob("*.toml"))
-    yield from sorted((root / "fixtures/events").glob("*.toml"))
+    for folder in ("models", "measurements", "events"):
+        yield from sorted((root / "fixtures" / folder).glob("*.toml"))
 
 
 def mutations(file: Path) -> list[DataMutation]:

@@ -18,6 +18,7 @@ import msgspec
 import product_session
 import pytest
 from cases import each
+from runs import write_views
 
 from acceptance import __main__, resources
 from acceptance.__main__ import main
@@ -26,7 +27,7 @@ from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.observe import inventory
 from acceptance.reports import languages
-from acceptance.run import lock, outputs, signals, supervisor
+from acceptance.run import lock, signals, supervisor
 
 Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
@@ -61,6 +62,11 @@ def assert_one_sentence(err: str, *words: str) -> None:
 
 
 # --- the call itself ---
+
+
+def test_a_verb_is_a_file_and_a_line() -> None:
+    files = Path(parser.__file__).parent.glob("*.py")
+    assert set(parser.VERBS) == {file.stem for file in files if "\ndef run(" in file.read_text()}
 
 
 def test_help_agrees_with_what_there_is(call: Call) -> None:
@@ -354,7 +360,10 @@ def test_a_catalogue_that_is_wrong_is_told_before_anything(
     record(tmp_path / "run")
     (tmp_path / "causes").mkdir()
     (tmp_path / "causes/en.toml").write_text("[[cause]]\nevents = ['xid']\n", encoding="utf-8")
-    monkeypatch.setattr(resources, "locate", lambda name: tmp_path / name)
+    real = resources.locate
+    monkeypatch.setattr(
+        resources, "locate", lambda name: tmp_path / name if name == "causes" else real(name)
+    )
     languages.catalogue.cache_clear()
     try:
         code, out, err = call(verb, *(["run"] if verb in ("judge", "report") else []))
@@ -595,5 +604,5 @@ def test_stray_modules_are_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_the_drafted_words_are_what_the_journal_holds(tmp_path: Path) -> None:
     """verdict.json is plain JSON: any reader takes it."""
     run = record(tmp_path / "run")
-    outputs.write(run)
+    write_views(run)
     assert msgspec.json.decode((run / "verdict.json").read_bytes())["verdict"] == "PASS"

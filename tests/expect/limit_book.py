@@ -12,8 +12,8 @@ from typing import Any
 from limit_lint import lint
 
 from acceptance.core.dtype import gemm_names, native_dtypes
-from acceptance.expect import architecture, limit_book, sheet
-from acceptance.expect.limit_book import LimitFileError
+from acceptance.expect import architecture, measurements, sheet
+from acceptance.expect.measurements import MeasurementFileError
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError
 
 BOOK: dict[str, Any] = tomllib.loads(
@@ -23,21 +23,23 @@ SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
 
 
 def problems(file: Path) -> Iterator[str]:
-    """What is wrong with the limits of one file of fixtures/models."""
-    of = {"host.toml": _of_host, "architectures.toml": _of_architectures}.get(file.name, _of_sheet)
+    """What is wrong with the limits of one file of fixtures/models or fixtures/measurements."""
     try:
-        yield from of(file)
-    except (LimitFileError, SheetError) as refused:
+        if file.parent.name.startswith("measurements"):
+            yield from _of_family(file)
+        else:
+            yield from (_of_architectures if file.name == sheet.NO_SHEET else _of_sheet)(file)
+    except (MeasurementFileError, SheetError) as refused:
         yield str(refused)
 
 
-def _of_host(file: Path) -> Iterator[str]:
-    found = {
-        one.measurement: one.limit
-        for one in limit_book.read_defaults(file).entries
-        if one.limit is not None
-    }
-    booked = {name: row for row in BOOK["judged"] for name in row["measurements"]}
+def _of_family(file: Path) -> Iterator[str]:
+    own = [
+        one for one in measurements.read(file.parent).by_name.values() if one.family == file.stem
+    ]
+    found = {one.name: one.limit for one in own if one.limit is not None}
+    names = {one.name for one in own}
+    booked = {name: row for row in BOOK["judged"] for name in row["measurements"] if name in names}
     yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
     yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
     for name in found.keys() & booked.keys():

@@ -17,7 +17,7 @@ from real_checks import collected
 from acceptance import resources
 from acceptance.core.fold import fold
 from acceptance.core.plan import Due, Plan, PlannedCheck
-from acceptance.expect import declaration, limit_book, plan_builder
+from acceptance.expect import declaration, limit_book, measurements, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine import machine_file
 
@@ -38,13 +38,13 @@ def overrides(file: Path) -> list[Override]:
     ]
 
 
-NAMES = ("host.toml", *FILES)
+NAMES = ("families", *FILES)
 
 
 @functools.cache
 def defaults() -> LimitBook:
     """What a source that brings no limits of its own is held to."""
-    return limit_book.read_defaults(resources.locate("models") / "host.toml")
+    return limit_book.class_defaults(measurements.shipped())
 
 
 @functools.cache
@@ -159,7 +159,7 @@ def test_without_a_shortfall_the_same_run_passes(source: str) -> None:
 
 def test_every_shipped_and_derivable_limit_is_among_the_cases() -> None:
     sheets = [entry.measurement for entry in defaults().entries if entry.limit is not None]
-    tried = {entry.measurement for source, entry, _ in cases() if source == "host.toml"}
+    tried = {entry.measurement for source, entry, _ in cases() if source == "families"}
     assert tried == set(sheets)
     facts = {measures.name for check in collected() for measures in check.measures if measures.fact}
     assert facts <= {entry.measurement for entry in brought("everything.toml")}

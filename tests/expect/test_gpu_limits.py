@@ -61,7 +61,7 @@ def without_slot(inventory: Inventory) -> Inventory:
 def test_a_gpu_as_it_shows_itself() -> None:
     links = (link(0, to=1), link(1, to=1), link(2, active=False))
     seen = machine(device(0, links=links), device(1))
-    first, second = gpu_limits.gpu_facts(seen, gpus(seen), None)
+    first, second = gpu_limits.gpu_facts(gpus(seen), None)
     assert (first.name, first.model, first.device_id) == (
         "gpu0",
         "NVIDIA GeForce RTX 4090",
@@ -77,7 +77,7 @@ def test_a_gpu_as_it_shows_itself() -> None:
 def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering() -> None:
     silent = device(0, traits=None, counters=None, memory_bytes=None, error="lost")
     seen = replace(empty(2), nvml=answer([silent]))
-    lost, unknown = gpu_limits.gpu_facts(seen, gpus(seen), None)
+    lost, unknown = gpu_limits.gpu_facts(gpus(seen), None)
     assert (lost.compute_capability, lost.memory_mib, lost.nvlink_total) == (None, None, 0)
     assert (unknown.model, unknown.memory_mib, unknown.nvlink_active, unknown.nvlink_total) == (
         None,
@@ -91,31 +91,30 @@ def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering() -> None:
         == (lost.card_link_gen, lost.card_link_width)
         == (4, 16)
     )
-    assert gpu_limits.device_of(seen, gpus(seen)[1]) is None
     assert low(book(seen), "gpu_link_width", "gpu1") == 16
 
 
 def test_what_the_card_can_do_alone_comes_from_nvml_first() -> None:
     seen = machine(device(0, traits=replace(TRAITS, max_link_gen=3)))
-    assert gpu_limits.gpu_facts(seen, gpus(seen), None)[0].card_link_gen == 3
+    assert gpu_limits.gpu_facts(gpus(seen), None)[0].card_link_gen == 3
     hidden = replace(
         seen, pci=tuple(replace(function, max_link_width=None) for function in seen.pci)
     )
-    assert gpu_limits.gpu_facts(hidden, gpus(hidden), None)[0].card_link_width == 16
+    assert gpu_limits.gpu_facts(gpus(hidden), None)[0].card_link_width == 16
     untold = replace(hidden, nvml=replace(hidden.nvml, devices=(device(0, traits=None),)))
-    assert gpu_limits.gpu_facts(untold, gpus(untold), None)[0].card_link_width is None
+    assert gpu_limits.gpu_facts(gpus(untold), None)[0].card_link_width is None
 
 
 def test_a_slot_that_a_vm_hides_is_taken_from_the_machine_file() -> None:
     seen = without_slot(machine(device(0), device(1)))
     file = declared(gpu=[{"count": 1}, {"link_gen": 3, "link_width": 8}])
-    first, second = gpu_limits.gpu_facts(seen, gpus(seen), file)
+    first, second = gpu_limits.gpu_facts(gpus(seen), file)
     assert (first.slot_link_gen, first.slot_link_width) == (None, None)
     assert (second.slot_link_gen, second.slot_link_width) == (3, 8)
     found = book(seen, file)
     assert (low(found, "gpu_link_gen", "gpu1"), low(found, "gpu_link_width", "gpu1")) == (3, 8)
     shown = machine(device(0), device(1))
-    assert gpu_limits.gpu_facts(shown, gpus(shown), file)[1].slot_link_gen == 5, (
+    assert gpu_limits.gpu_facts(gpus(shown), file)[1].slot_link_gen == 5, (
         "what the slot shows goes first"
     )
 
@@ -124,17 +123,14 @@ def test_a_port_that_a_vm_shows_is_not_the_slot() -> None:
     inside = replace(TRAITS, virtualised=True)
     seen = machine(device(0, traits=inside), device(1, traits=inside))
     first, second = gpu_limits.gpu_facts(
-        seen, gpus(seen), declared(gpu=[{}, {"link_gen": 4, "link_width": 8}])
+        gpus(seen), declared(gpu=[{}, {"link_gen": 4, "link_width": 8}])
     )
     assert (first.slot_link_gen, first.slot_link_width, first.card_link_width) == (None, None, 16)
     assert (second.slot_link_gen, second.slot_link_width) == (4, 8)
-    for function in seen.pci:
-        assert gpu_limits.slot_link(function, device(0, traits=inside)) == (None, None)
-        assert (
-            gpu_limits.slot_link(function, device(0))
-            == gpu_limits.slot_link(function, None)
-            == (32.0, 16)
-        )
+    for one in gpus(seen):
+        assert (one.slot_link, one.link_generation, one.link_width) == ((None, None), 4, 16)
+        for record in (device(0), None):
+            assert replace(one, device=record).slot_link == (5, 16)
 
 
 @functools.cache
@@ -249,9 +245,7 @@ def test_pairs_in_words() -> None:
 def test_names_are_in_the_order_of_the_bus_and_not_of_nvml() -> None:
     turned = machine(device(0, index=1), device(1, index=0), found=pairs(2)[:1])
     assert gpu_limits.pair_facts(turned, gpus(turned)) == (PairFacts("gpu1", "gpu0", 0, "ok"),)
-    found = gpu_limits.device_of(turned, gpus(turned)[0])
-    assert found is not None
-    assert (found.index, found.pci_address) == (1, address(0))
+    assert (gpus(turned)[0].nvml_index, gpus(turned)[0].pci_address) == (1, address(0))
 
 
 def test_the_sheets_are_read() -> None:
@@ -260,12 +254,12 @@ def test_the_sheets_are_read() -> None:
 
 def test_what_floors_of_computing_are_derived_from() -> None:
     seen = machine(device(0), device(1, traits=None))
-    first, silent = gpu_limits.compute_facts(seen, gpus(seen))
+    first, silent = gpu_limits.compute_facts(gpus(seen))
     told = ("gpu0", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
     assert first == ComputeFacts(*told)
     assert silent == ComputeFacts("gpu1", told[1], told[2], None, None, None, None, None)
     unknown = empty(1)
-    assert gpu_limits.compute_facts(unknown, gpus(unknown)) == (
+    assert gpu_limits.compute_facts(gpus(unknown)) == (
         ComputeFacts("gpu0", None, "10de:2684", *[None] * 5),
     )
     assert gpu_limits.architectures()

@@ -4,14 +4,21 @@ show, and fails what sick ones do.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from cases import each
-from limit_book import problems
+from limit_book import BOOK, problems
 
 from acceptance import resources
+from acceptance.expect import measurements
 
-FILES = sorted(resources.locate("models").glob("*.toml"))
+FILES = [
+    file
+    for name in ("models", "measurements")
+    for file in sorted(resources.locate(name).glob("*"))
+    if file.suffix == ".toml"
+]
 
 
 @each("file", FILES, told=lambda file: file.stem)
@@ -22,34 +29,24 @@ def test_the_limits_and_the_book_agree(file: Path) -> None:
 @each(
     "name, old, new, told",
     [
-        (
-            "host.toml",
-            'measurement = "gpu_burn_ratio_float"\nunit = "ratio"\nlow = 0.90',
-            "low = 0.09",
-            "is sick",
-        ),
-        (
-            "host.toml",
-            'measurement = "disk_faults"\nunit = "count"\nhigh = 0',
-            "high = 10",
-            "is sick",
-        ),
-        (
-            "host.toml",
-            'measurement = "burn_filled"\nunit = "ratio"\nlow = 0.7',
-            "low = 0.97",
-            "is sound",
-        ),
-        ("gh200-96gb.toml", "\nwarn_low = 3010", "", "remarks on"),
-        ("gh200-96gb.toml", "warn_low = 3010", "warn_low = 2700", "a remark at 2700"),
+        ("measurements/gpu-burn.toml", "low = 0.9", "low = 0.09", "is sick"),
+        ("measurements/storage.toml", "high = 0", "high = 10", "is sick"),
+        ("measurements/burn.toml", "low = 0.7", "low = 0.97", "is sound"),
+        ("models/gh200-96gb.toml", "warn_low = 3010", "", "remarks on"),
+        ("models/gh200-96gb.toml", "warn_low = 3010", "warn_low = 2700", "a remark at 2700"),
     ],
 )
 def test_a_limit_that_was_changed_in_one_place_only(
     tmp_path: Path, name: str, old: str, new: str, told: str
 ) -> None:
-    text = (resources.locate("models") / name).read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    (tmp_path / name).write_text(
-        text.replace(old, old.rpartition("\n")[0] + "\n" + new), encoding="utf-8"
-    )
-    assert any(told in line for line in problems(tmp_path / name))
+    folder, _, file = name.partition("/")
+    place = shutil.copytree(resources.locate(folder), tmp_path / folder)
+    text = (place / file).read_text(encoding="utf-8")
+    assert text.count(f"\n{old}\n") == 1
+    (place / file).write_text(text.replace(f"\n{old}\n", f"\n{new}\n"), encoding="utf-8")
+    assert any(told in line for line in problems(place / file))
+
+
+def test_the_book_names_nothing_that_no_family_limits() -> None:
+    booked = {name for row in BOOK["judged"] for name in row["measurements"]}
+    assert booked <= measurements.shipped().by_name.keys()

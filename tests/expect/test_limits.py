@@ -1,16 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-from cases import each
-
-from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.expect import limit_book
+from acceptance.expect import limit_book, measurements
 from acceptance.expect.limit_book import (
     LimitBook,
-    LimitFileError,
     Override,
     at_least,
     exactly,
@@ -19,13 +12,6 @@ from acceptance.expect.limit_book import (
 )
 
 LIMIT = Limit("W", "b", low=1.0)
-SHEET = '[[limit]]\nmeasurement = "power"\nunit = "W"\nlow = 1\nbasis = "b"\n'
-
-
-def sheet(folder: Path, text: str) -> Path:
-    path = folder / "sheet.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_the_first_entry_that_fits_holds() -> None:
@@ -48,51 +34,17 @@ def test_entries_put_after_go_first() -> None:
     assert book.entries == (own, default)
 
 
-def test_a_measurement_is_known_even_to_have_no_limit() -> None:
-    book = LimitBook((Override("power", "default", unlimited="no sheet"),))
-    assert book.knows("power")
-    assert not book.knows("heat")
-
-
-def test_defaults_are_read_with_origin_and_reason(tmp_path: Path) -> None:
-    book = limit_book.read_defaults(
-        sheet(tmp_path, SHEET + '[[unlimited]]\nmeasurement = "heat"\nreason = "no sheet"\n')
-    )
-    assert book.entries == (
-        Override("power", "class default", LIMIT),
-        Override("heat", "class default", unlimited="no sheet"),
-    )
-
-
-@each(
-    "text, told",
-    [
-        (SHEET + SHEET, "power stands twice"),
-        (SHEET + '[[unlimited]]\nmeasurement = "power"\nreason = "x"\n', "power stands twice"),
-        (SHEET.replace('"W"', '"Watt"'), "limit for power: unit 'Watt'"),
-        (SHEET.replace("low = 1", "low = nan"), "low is nan"),
-        (SHEET.replace("low = 1", ""), "needs low, high, or both"),
-        (SHEET.replace('basis = "b"', ""), "missing required field `basis`"),
-        (SHEET + "worst = 1\n", "unknown field `worst`"),
-        ("[[limit", "sheet.toml: "),
-    ],
-)
-def test_a_wrong_sheet_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(LimitFileError, match=told) as caught:
-        limit_book.read_defaults(sheet(tmp_path, text))
-    assert str(caught.value).startswith("sheet.toml: ")
-
-
-def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(LimitFileError, match=r"^none.toml: "):
-        limit_book.read_defaults(tmp_path / "none.toml")
-    (tmp_path / "sheet.toml").write_bytes(b"\xff")
-    with pytest.raises(LimitFileError, match=r"^sheet.toml: "):
-        limit_book.read_defaults(tmp_path / "sheet.toml")
-
-
-def test_the_shipped_sheet_is_read() -> None:
-    assert limit_book.read_defaults(resources.locate("models") / "host.toml").knows("gpu_count")
+def test_class_defaults_are_limits_and_reasons_and_never_facts() -> None:
+    """Of the shipped families, which have all three."""
+    families = measurements.shipped()
+    book = limit_book.class_defaults(families)
+    limited, unlimited = families.by_name["gpu_count"], families.by_name["gemm_bf16"]
+    assert Override("gpu_count", "class default", limited.limit) in book.entries
+    assert Override("gemm_bf16", "class default", unlimited=unlimited.no_limit) in book.entries
+    assert limited.limit is not None
+    assert unlimited.no_limit is not None
+    facts = {name for name, one in families.by_name.items() if one.fact}
+    assert {entry.measurement for entry in book.entries} == families.by_name.keys() - facts
 
 
 def test_the_short_ways_to_a_limit() -> None:

@@ -6,7 +6,7 @@ import pytest
 from cases import each
 from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
 
-from acceptance.core.collection import CollectedCheck, Measures, PlanError
+from acceptance.core.collection import Measures, PlanError
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import LimitBook, Override
 
@@ -31,46 +31,20 @@ from acceptance.expect.limit_book import LimitBook, Override
             "the limit for power is in count",
         ),
         (
-            LimitBook(BOOK.entries[:1]),
-            "faults is measured but has no limit, and nothing says why none can be",
-        ),
-        (LimitBook(BOOK.entries[1:]), "power is measured but has no limit"),
-        (
             BOOK.after([Override("faults", "override in box.toml", COUNT, own=True)]),
             "box.toml: faults takes no limit of the machine's",
         ),
     ],
 )
-def test_limits_and_measurements_must_fit_both_ways(book: LimitBook, told: str) -> None:
+def test_a_limit_must_be_of_what_is_measured_and_in_its_unit(book: LimitBook, told: str) -> None:
     with pytest.raises(PlanError, match=told):
         build(book=book)
 
 
-@each(
-    "check, told",
-    [
-        (
-            collected("c.three", Measures("power", "GB/s", "cpu")),
-            "c.three measures power in GB/s, another check in W",
-        ),
-        (
-            collected("c.three", Measures("heat", "C", "cpu")),
-            "c.three measures heat in C, which is no unit of ours",
-        ),
-        (
-            collected("c.three", Measures("heat", "degC", "cpu")),
-            "heat is measured but has no limit",
-        ),
-    ],
-)
-def test_a_check_that_does_not_fit_the_others(check: CollectedCheck, told: str) -> None:
-    with pytest.raises(PlanError, match=told):
-        build([*BOTH, check])
-
-
 def test_the_lint_covers_checks_that_this_run_does_not_select() -> None:
-    with pytest.raises(PlanError, match="no unit of ours"):
-        build([*BOTH, collected("c.three", Measures("heat", "C", "cpu"), load="burn")], only=["a"])
+    wrong = BOOK.after([Override("faults", "override in box.toml", WATT)])
+    with pytest.raises(PlanError, match="the limit for faults is in W, but"):
+        build(book=wrong, only=["a"])
 
 
 def test_a_limit_of_the_machines_own_that_may_be_waived_is_welcome() -> None:

@@ -369,14 +369,14 @@ def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
-    (tmp_path / "host.toml").write_text("no sheet", encoding="utf-8")
+    (tmp_path / "architectures.toml").write_text("no sheet", encoding="utf-8")
     with pytest.raises(SheetError, match=r"holds no model sheet$"):
         sheet.read_all(tmp_path)
 
 
 @each("path", sorted(FOLDER.glob("*.toml")), told=lambda path: path.name)
 def test_a_sheet_lies_under_its_own_name(path: Path) -> None:
-    if path.name not in sheet.NOT_SHEETS:
+    if path.name != sheet.NO_SHEET:
         assert path.stem == tomllib.loads(path.read_text(encoding="utf-8"))["name"].lower().replace(
             " ", "-"
         )

@@ -16,6 +16,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import judged
 
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, Measured, Observed, Skipped
@@ -61,7 +62,7 @@ def made(
     run: list[Entry] | None = None, replaces: FormerBaseline | None = None, *, anew: bool = False
 ) -> Certificate:
     return baseline.make(
-        run or entries(),
+        judged(run or entries()),
         NOISE,
         folder="2026-01-01",
         accepted_utc="2026-01-02T00:00:00.000Z",

@@ -7,6 +7,7 @@ from typing import Any
 from cases import each
 
 from acceptance.machine.facts import circumstances
+from acceptance.machine.observation import decode
 
 INVENTORY: dict[str, Any] = {
     "cpu": {"model": "EPYC", "sockets": 2, "cores": None},
@@ -25,7 +26,7 @@ INVENTORY: dict[str, Any] = {
 
 def test_facts_by_component() -> None:
     assert circumstances(
-        {"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, profile="smoke", scope=None
+        {"kernel": "6.12", "host": "box", "boot_id": "1"}, decode(INVENTORY), profile="smoke"
     ) == {
         ("", "profile"): "smoke",
         ("", "kernel"): "6.12",
@@ -58,7 +59,7 @@ def test_facts_by_component() -> None:
     told=["nothing", "nothing known", "another shape"],
 )
 def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) -> None:
-    assert circumstances({}, inventory) == {}
+    assert circumstances({}, decode(inventory)) == {}
 
 
 def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
@@ -68,25 +69,26 @@ def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
     board = dict.fromkeys(
         ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver", "date"), "x"
     )
-    cpu = dict.fromkeys(("model", "sockets", "cores", "threads", "governor", "flags"), "x")
+    cpu = dict.fromkeys(("model", "governor", "flags"), "x")
+    cpu |= dict.fromkeys(("sockets", "cores", "threads"), 1)
     gpu = dict.fromkeys(("name", "pci_address", "vbios", "temperature"), "x")
-    traits = dict.fromkeys(
-        ("power_limit_w", "ecc_enabled", "mig_enabled", "persistence", "compute_mode", "fan"), "x"
-    )
-    disk = {"name": "sda"} | dict.fromkeys(("model", "size_bytes", "firmware", "used"), "x")
-    dimm = {"slot": "A1"} | dict.fromkeys(
-        ("size_bytes", "kind", "configured_mts", "part_number", "rank"), "x"
-    )
+    traits = dict.fromkeys(("ecc_enabled", "mig_enabled", "persistence"), True)
+    traits |= {"power_limit_w": 1.0, "compute_mode": "x", "fan": "x"}
+    disk = {"name": "sda", "model": "x", "size_bytes": 1, "firmware": "x", "used": "x"}
+    dimm = {"slot": "A1", "size_bytes": 1, "kind": "x", "configured_mts": 1, "part_number": "x"}
+    dimm["rank"] = 1
     found = circumstances(
         {"host": "x", "boot_id": "x", "selftest": "x", "rigproof": "x"},
-        {
-            "board": board,
-            "cpu": cpu,
-            "memory": {"dimms": [dimm]},
-            "disks": [disk],
-            "pci": [{"address": "x", "is_display": True}],
-            "nvml": {"devices": [{"uuid": "U", "traits": traits, **gpu}]},
-        },
+        decode(
+            {
+                "board": board,
+                "cpu": cpu,
+                "memory": {"dimms": [dimm]},
+                "disks": [disk],
+                "pci": [{"address": "x", "is_display": True}],
+                "nvml": {"devices": [{"uuid": "U", "traits": traits, **gpu}]},
+            }
+        ),
     )
     names: dict[str, list[str]] = {}
     for component, name in sorted(found):

@@ -8,18 +8,18 @@ from pathlib import Path
 import journals
 import pytest
 import samples
+from runs import judged
 
 from acceptance.core.record import Observed
-from acceptance.core.verdict import UnreadableRun
 from acceptance.history import comparison
-from acceptance.journal import reader
+from acceptance.journal import run as journal_run
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
 
 
 def test_a_recorded_run(tmp_path: Path) -> None:
     shutil.copytree(RECORDED, tmp_path / "run")
-    run = comparison.run_of(reader.read(tmp_path / "run").entries, "name")
+    run = comparison.run_of(journal_run.read(tmp_path / "run"), "name")
     uuid = "GPU-94190ee9-c081-f973-7d83-19d064498225"
     assert (run.name, run.virtual, run.verdict.verdict, run.machine_id) == (
         "name",
@@ -41,28 +41,19 @@ def test_a_recorded_run(tmp_path: Path) -> None:
 
 
 def test_a_run_of_which_little_is_known() -> None:
-    found = samples.journal(journals.bodies(journals.plan()))
-    run = comparison.run_of(found.entries, "name")
+    found = samples.run(journals.bodies(journals.plan()))
+    run = comparison.run_of(found, "name")
     assert (run.virtual, run.identities, run.machine_id) == (False, {}, "machine-1")
     assert dict(run.facts) == {("", "profile"): "smoke", ("", "scope"): "full"}
 
 
 def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
     start, *rest = journals.bodies(journals.plan())
-    assert (
-        comparison.run_of(journals.entries([Observed({}), start, *rest]), "name").machine_id
-        == "machine-1"
-    )
+    run = judged(journals.entries([Observed({}), start, *rest]))
+    assert comparison.run_of(run, "name").machine_id == "machine-1"
 
 
 def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
-    _, found = samples.mixed()
     disk = {"disks": [{"name": "vda", "serial": "D1"}]}
-    entries = (*found.entries, *journals.entries([Observed(disk)]))
-    run = comparison.run_of(entries, "name")
+    run = comparison.run_of(samples.seen(samples.mixed(), disk), "name")
     assert run.identities == {"memory": "SN1", "disk:vda": "D1"}
-
-
-def test_what_cannot_be_judged_cannot_be_compared() -> None:
-    with pytest.raises(UnreadableRun):
-        comparison.run_of((), "name")

@@ -5,6 +5,7 @@ what it was measured with.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import machine_facts
 import msgspec
 import pytest
 from cases import each
+from runs import judged
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
@@ -36,8 +38,9 @@ from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
 from acceptance.history.era import Era
-from acceptance.history.night import ReportedChanges, SeriesKey
-from acceptance.journal import reader
+from acceptance.history.night import Night, ReportedChanges, SeriesKey
+from acceptance.journal import run as journal_run
+from acceptance.machine.observation import NOTHING, decode
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
 PAIR = journals.check(
@@ -54,6 +57,7 @@ INVENTORY: dict[str, Any] = {
         ]
     },
 }
+SEEN = decode(INVENTORY)
 
 
 def entries(plan: Plan | None = None, *more: Body, values: Any = None, **told: str) -> list[Entry]:
@@ -64,8 +68,12 @@ def entries(plan: Plan | None = None, *more: Body, values: Any = None, **told: s
     return journals.entries([start, Observed(INVENTORY), *rest, *more, last])
 
 
+def night_of(records: Iterable[Entry]) -> Night:
+    return night.night_of(judged(records))
+
+
 def test_a_run_is_a_night() -> None:
-    made = night.night_from_entries(entries())
+    made = night_of(entries())
     assert (made.run_id, made.machine_id, made.verdict, made.scope, made.profile) == (
         "run-1",
         "machine-1",
@@ -85,7 +93,7 @@ def test_a_run_is_a_night() -> None:
 
 def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu1", "gpu0"))
-    assert [one.line.serial for one in night.night_from_entries(entries(plan)).figures] == [
+    assert [one.line.serial for one in night_of(entries(plan)).figures] == [
         "GPU-a->GPU-b",
         "GPU-a+GPU-b",
     ]
@@ -109,7 +117,7 @@ def test_what_several_parts_tell_is_nobodys_identity() -> None:
 
 def test_the_line_is_known_before_anything_is_measured() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu0", "gpu1"))
-    made = night.night_from_entries(entries(plan))
+    made = night_of(entries(plan))
     before = [
         night.series_key(check.id, due, made.identities, plan.gpus)
         for check in plan.checks
@@ -119,19 +127,13 @@ def test_the_line_is_known_before_anything_is_measured() -> None:
 
 
 def test_what_broke_its_limit_without_a_waiver_failed() -> None:
-    made = night.night_from_entries(entries(values={("copy", "gpu0"): 50.0}))
+    made = night_of(entries(values={("copy", "gpu0"): 50.0}))
     assert (made.verdict, made.figures[0].value, made.figures[0].failed) == ("FAIL", 50.0, True)
     waived = journals.plan(
         waivers=[Waiver("known", measurement="copy", component="gpu0", worst=40.0)]
     )
-    assert (
-        not night.night_from_entries(entries(waived, values={("copy", "gpu0"): 50.0}))
-        .figures[0]
-        .failed
-    )
-    assert (
-        not night.night_from_entries(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed
-    )  # a warning
+    assert not night_of(entries(waived, values={("copy", "gpu0"): 50.0})).figures[0].failed
+    assert not night_of(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed  # a warning
 
 
 def test_what_was_not_measured_is_there_without_a_value() -> None:
@@ -139,7 +141,7 @@ def test_what_was_not_measured_is_there_without_a_value() -> None:
         journals.check("link.copy", journals.due(), journals.due("other", limit=None))
     )
     told = [entry for entry in entries(plan) if getattr(entry.body, "measurement", None) != "other"]
-    made = night.night_from_entries(told)
+    made = night_of(told)
     assert [(one.line.measurement, one.value, one.failed) for one in made.figures] == [
         ("copy", 110.0, False),
         ("other", None, False),
@@ -148,39 +150,33 @@ def test_what_was_not_measured_is_there_without_a_value() -> None:
 
 def test_a_night_apart() -> None:
     whole = entries()
-    assert night.night_from_entries(whole[:-1]).apart == "interrupted"
+    assert night_of(whole[:-1]).apart == "interrupted"
     assert (
-        night.night_from_entries(
-            [*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]
-        ).apart
+        night_of([*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]).apart
         == "interrupted"
     )
     assert (
-        night.night_from_entries(
-            [*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]
-        ).apart
+        night_of([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart
         == "interrupted"
     )
     partial = msgspec.structs.replace(journals.plan(), scope="partial")
-    assert night.night_from_entries(entries(partial)).apart == "partial"
+    assert night_of(entries(partial)).apart == "partial"
     shared = [*whole, *journals.entries([ForeignProcess("gpu0", 1.0, 42, "train", None)])]
-    assert night.night_from_entries(shared).apart == "in-use"
+    assert night_of(shared).apart == "in-use"
     assert (
-        night.night_from_entries(
-            entries(image_id="sha256:1", image="my:own (named by --image)")
-        ).apart
+        night_of(entries(image_id="sha256:1", image="my:own (named by --image)")).apart
         == "own-image"
     )
-    assert night.night_from_entries(entries(image_id="sha256:1", image_inputs="abc")).apart is None
+    assert night_of(entries(image_id="sha256:1", image_inputs="abc")).apart is None
 
 
 def test_a_journal_without_a_beginning_or_a_time_is_no_night() -> None:
     with pytest.raises(UnreadableRun):
-        night.night_from_entries(entries()[1:])
+        night_of(entries()[1:])
     told = entries()
     told[0] = msgspec.structs.replace(told[0], utc="yesterday")
     with pytest.raises(UnreadableRun, match="is of no moment"):
-        night.night_from_entries(told)
+        night_of(told)
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/New_York", "Europe/Berlin", "UTC"])
@@ -210,7 +206,7 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @each("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
 def test_recorded_runs_are_nights(name: str) -> None:
-    made = night.night_from_entries(reader.read(RUNS / name).entries)
+    made = night.night_of(journal_run.read(RUNS / name))
     assert made.figures
     assert len({one.line for one in made.figures}) == len(made.figures)
     assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {
@@ -258,7 +254,7 @@ def test_what_the_past_said_of_a_value_is_kept(
         made += journals.entries(
             [SessionEnded(REPEAT_SESSION, True, "exited 0", 2.0)], start_s=600.0
         )
-    (one,) = night.night_from_entries([*made, *journals.entries([last], start_s=900.0)]).figures
+    (one,) = night_of([*made, *journals.entries([last], start_s=900.0)]).figures
     assert (one.value, one.again) == (first, again[0] if again else None)
     assert (one.outside, one.unsteady, one.failed) == ("o" in told, "u" in told, "f" in told)
 
@@ -266,7 +262,7 @@ def test_what_the_past_said_of_a_value_is_kept(
 def test_a_night_in_use_is_postponed() -> None:
     start = journals.bodies(journals.plan())[0]
     told = [start, Postponed(("gpu0: somebody",), 1, 3), RunEnded(False, "the machine is in use")]
-    made = night.night_from_entries(journals.entries(told))
+    made = night_of(journals.entries(told))
     assert (made.postponed, made.apart, made.verdict, made.figures) == (True, None, "UNJUDGED", ())
 
 
@@ -275,27 +271,22 @@ def test_a_night_in_use_is_postponed() -> None:
 
 def test_an_era_is_another_when_a_fact_is() -> None:
     plan = journals.plan()
-    first = era.era_of_run(plan, {"station": "host", "host": "a"}, INVENTORY)
-    assert first == era.era_of_run(plan, {"station": "host", "host": "b", "commit": "x"}, INVENTORY)
-    newer = {**INVENTORY, "board": {"nvidia_driver": "590.2"}}
+    first = era.era_of_run(plan, {"station": "host", "host": "a"}, SEEN)
+    assert first == era.era_of_run(plan, {"station": "host", "host": "b", "commit": "x"}, SEEN)
+    newer = decode({**INVENTORY, "board": {"nvidia_driver": "590.2"}})
     others = [
         era.era_of_run(plan, {"station": "host"}, newer),
-        era.era_of_run(plan, {"station": "docker", "image_id": "1"}, INVENTORY),
+        era.era_of_run(plan, {"station": "docker", "image_id": "1"}, SEEN),
+        era.era_of_run(plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, SEEN),
+        era.era_of_run(msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, SEEN),
         era.era_of_run(
-            plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, INVENTORY
+            msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, SEEN
         ),
-        era.era_of_run(
-            msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, INVENTORY
-        ),
-        era.era_of_run(
-            msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, INVENTORY
-        ),
-        era.era_of_run(plan, {"station": "host"}, {}),
-        era.era_of_run(plan, {"station": "host"}, {"board": {"nvidia_driver": None}, "pci": "?"}),
+        era.era_of_run(plan, {"station": "host"}, NOTHING),
     ]
-    assert len({one.key for one in [first, *others]}) == len(others)  # the last two are the same
+    assert len({one.key for one in [first, *others]}) == len(others) + 1
     rebuilt = era.era_of_run(
-        plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, INVENTORY
+        plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, SEEN
     )
     assert rebuilt == others[2]
 
@@ -314,7 +305,7 @@ def test_what_changed_between_two_eras_is_told() -> None:
 
 def test_a_limit_of_its_own_is_no_fact_of_an_era() -> None:
     plan = journals.plan(journals.check("c", journals.due(limit=Limit("GB/s", "own", low=1.0))))
-    assert era.era_of_run(plan, {}, {}) == era.era_of_run(journals.plan(), {}, {})
+    assert era.era_of_run(plan, {}, NOTHING) == era.era_of_run(journals.plan(), {}, NOTHING)
 
 
 def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_profile() -> None:
@@ -332,17 +323,17 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 
 
 def test_a_night_knows_what_it_told_of_changes() -> None:
-    assert night.night_from_entries(entries()).told is None
+    assert night_of(entries()).told is None
     birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     plan = msgspec.structs.replace(journals.plan(), birth=birth)
     first, *rest = journals.bodies(plan)
     after = machine_facts.machine()
     after["board"]["kernel"] = "6.13"
-    made = night.night_from_entries(journals.entries([first, Observed(after), *rest]))
+    made = night_of(journals.entries([first, Observed(after), *rest]))
     assert made.told == ReportedChanges(
         birth.run_id, (KnownChange("", "kernel", "6.13", machine_facts.DAY),)
     )
     # Nothing could be held against the baseline.
-    assert night.night_from_entries(journals.entries([first, *rest])).told is None
+    assert night_of(journals.entries([first, *rest])).told is None
     put_off = [first, Observed(after), Postponed(("in use",), 1, 3), RunEnded(False, "in use")]
-    assert night.night_from_entries(journals.entries(put_off)).told is None
+    assert night_of(journals.entries(put_off)).told is None

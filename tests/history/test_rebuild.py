@@ -4,9 +4,11 @@ lost, none doubled.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,11 @@ from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run
 from thoroughness import examples
 
-from acceptance.history import location, queries, rebuild
+from acceptance.core.machine_facts import KnownChange
+from acceptance.history import location, night_file, queries, rebuild, retention
 from acceptance.history.era import Era
 from acceptance.history.errors import HistoryError
-from acceptance.history.night import NightMeasurement
+from acceptance.history.night import Night, NightMeasurement, ReportedChanges
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader
 
@@ -34,7 +37,16 @@ def out(tmp_path: Path) -> Path:
 def rows(store: Store) -> list[tuple[object, ...]]:
     """Everything that a history holds of its nights, in order."""
     found = [
-        (kept.run_id, kept.folder, kept.utc, kept.seconds, kept.verdict, kept.apart, kept.era)
+        (
+            kept.run_id,
+            kept.folder,
+            kept.utc,
+            kept.seconds,
+            kept.verdict,
+            kept.apart,
+            kept.era,
+            kept.pruned,
+        )
         for kept in store.nights()
     ]
     lines = [
@@ -209,64 +221,160 @@ def test_a_newer_history_is_left_as_it_is(out: Path) -> None:
     assert [one.name for one in path.parent.iterdir() if "damaged" in one.name] == []
 
 
-def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
-    """Made anew from a sound file, nothing is lost, and the order stays that of recording."""
+# --- nights whose run is gone ---
+
+
+GONE = (
+    night(
+        7,
+        50.0,
+        day=3.0,
+        figures=(
+            NightMeasurement(COPY, 50.0, 49.0, outside=True),
+            NightMeasurement(COPY._replace(serial=None), None),
+        ),
+    ),
+    night(8, 51.0, apart="salvaged"),
+    night(9, 52.0, told=ReportedChanges("birth", (KnownChange("", "kernel", "6.13", "2026"),))),
+)
+
+
+def older_store(out: Path, *nights: Night) -> Path:
+    """A history of an older rigproof, which removed runs and wrote no files of their nights."""
     path = location.database(out, MACHINE)
     with Store.open(path) as store:
-        store.add(
-            night(
-                7,
-                50.0,
-                day=3.0,
-                figures=(
-                    NightMeasurement(COPY, 50.0, 49.0, outside=True),
-                    NightMeasurement(COPY._replace(serial=None), None),
-                ),
-            )
-        )
-        store.add(night(3, 51.0, apart="partial"))
+        for one in nights or GONE:
+            store.add(one, one.run_id)
+            store.link(one.run_id, None)
+    return path
+
+
+def kept(out: Path) -> list[str]:
+    return [file.stem for file in night_file.files(out, MACHINE)]
+
+
+def test_an_older_store_is_written_out_first_and_then_nothing_needs_it(out: Path) -> None:
+    path = older_store(out)
     write_run(out, "run-1", {COPIED: 110.0})
-    before, _ = opened(out)
-    assert len(before) == 5
-    store, told = rebuild.rebuild(out, MACHINE)
+    before, told = opened(out)
+    assert told == ()
+    assert kept(out) == [one.run_id for one in GONE]
+    _text(path)
+    after, (sentence,) = opened(out)
+    assert after == before
+    assert "with 4 nights; the old file is kept as history.sqlite3.damaged-" in sentence
+    assert "older rigproof" not in sentence
+    store, _ = rebuild.open_history(out, MACHINE)
     with store:
-        assert rows(store) == before
-        assert [look.outside for look in seen(store)[COPY.part]] == [True]
-    assert (
-        "the history was made anew, with 3 nights; the old file is kept as "
-        "history.sqlite3.replaced-"
-    ) in told[0]
+        assert queries.known_changes(store, "birth")[0].now == "6.13"
+        assert [look.outside for look in seen(store)[COPY.part]] == [True, False]
 
 
-def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -> None:
+def test_a_file_of_version_1_is_written_out_too(out: Path) -> None:
     path = location.database(out, MACHINE)
-    lines = [COPY._replace(measurement=f"m{number:03}") for number in range(60)]
-    with Store.open(path) as store:
-        for number in range(120):
-            store.add(
-                night(
-                    number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)
-                )
-            )
-    data = bytearray(path.read_bytes())
-    begin = len(data) // 4096 // 2 * 4096
-    data[begin : begin + 4096] = b"\xa5" * 4096
-    path.write_bytes(bytes(data))
-    store, told = rebuild.open_history(out, MACHINE)
+    path.parent.mkdir(parents=True)
+    connection = sqlite3.connect(path)
+    connection.executescript(Path(__file__).with_name("version-1.sql").read_text())
+    connection.close()
+    before, _ = opened(out)
+    path.unlink()
+    after, _ = opened(out)
+    assert [row[2:] for row in after] == [row[2:] for row in before]
+
+
+def test_made_anew_from_a_sound_file_of_an_older_rigproof_nothing_is_lost(out: Path) -> None:
+    older_store(out)
+    write_run(out, "run-1", {COPIED: 110.0})
+    store, (sentence,) = rebuild.rebuild(out, MACHINE)
     with store:
-        assert len(store.nights()) == 120
-        assert {kept.apart for kept in store.nights()} == {"salvaged"}
-        assert seen(store) == {}
-        found = queries.trend_series(store)
-        assert len(found) > 50
-        assert all(
-            point.value == float(point.run_id.removeprefix("run-"))
-            for course in found
-            for point in course.points
-        )
-    assert told[1].startswith(
-        "not all of the old file could be read: of nights whose run folder is gone"
+        assert [one.run_id for one in store.nights()] == [*(one.run_id for one in GONE), "run-1"]
+    assert "made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-" in sentence
+
+
+@each("harm", [_header, _page, _cut, _text, _nothing])
+def test_an_older_store_that_is_damaged_already_is_told(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    out = tmp_path / "reports"
+    path = older_store(out)
+    write_run(out, "run-1", {COPIED: 110.0})
+    harm(path)
+    found, (sentence,) = opened(out)
+    assert [row[0] for row in found if row[1] == row[0]] == ["run-1"]
+    assert "is damaged" in sentence
+    assert sentence.endswith(
+        "Z; nights whose runs an older rigproof removed, if there are any, are in the old file "
+        "alone"
     )
+    assert opened(out) == (found, ())
+
+
+def test_a_run_that_somebody_removed_is_a_night_still(out: Path) -> None:
+    for number in range(4):
+        write_run(out, f"run-{number}", {COPIED: 110.0 + number})
+    before, _ = opened(out)
+    shutil.rmtree(out / "run-2")
+    assert opened(out) == (before, ())
+    assert kept(out) == ["run-2"]
+    location.database(out, MACHINE).unlink()
+    after, _ = opened(out)
+    assert [row[0] for row in after] == [row[0] for row in before]
+    assert values(out) == [110.0, 111.0, 112.0, 113.0]
+
+
+def test_a_journal_goes_before_the_file_of_its_night(out: Path) -> None:
+    folder = write_run(out, "run-1", {COPIED: 110.0})
+    opened(out)
+    folder.rename(out.parent / "away")
+    opened(out)
+    assert kept(out) == ["run-1"]
+    (out.parent / "away").rename(folder)
+    location.database(out, MACHINE).unlink()
+    found, told = opened(out)
+    assert found[0][:2] == ("run-1", "run-1")
+    assert told == ()
+    assert values(out) == [110.0]
+
+
+def test_nights_without_a_journal_lie_where_they_were_recorded(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the clock said, and whatever goes later."""
+    with monkeypatch.context() as patched:
+        for number, day in enumerate((1, 2, 30, 4, 5, 6, 7)):
+            patched.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
+            write_run(out, f"run-{9 - number}", {COPIED: 110.0 + number})
+    before = values(out)
+    assert before == sorted(before)
+    for gone in ([3], [7, 5], [8, 6, 4], [9]):
+        for number in gone:
+            shutil.rmtree(out / f"run-{number}")
+        opened(out)
+        location.database(out, MACHINE).unlink()
+        assert values(out) == before
+
+
+def test_a_night_whose_forerunner_is_lost_lies_by_its_day(out: Path) -> None:
+    path = older_store(out, *map(night, range(6)))
+    write_run(out, "run-9")
+    opened(out)
+    path.unlink()
+    (night_file.folder(out, MACHINE) / "run-00002.json").unlink()
+    (night_file.folder(out, MACHINE) / "run-00000.json").unlink()
+    runs = [row[0] for row in opened(out)[0] if str(row[0]).startswith("run-")]
+    assert runs == ["run-00001", "run-00003", "run-00004", "run-00005", "run-9"]
+
+
+def test_night_files_in_a_circle_are_all_read(out: Path) -> None:
+    folder = night_file.folder(out, MACHINE)
+    folder.mkdir(parents=True)
+    for number, after in ((1, 2), (2, 1), (3, 3), (4, 1), (5, None)):
+        name = None if after is None else f"run-{after:05}"
+        record = night_file.NightRecord(night(number), name, pruned=False)
+        (folder / f"run-{number:05}.json").write_bytes(night_file.encode(record))
+    found = [row[0] for row in opened(out)[0] if str(row[0]).startswith("run-")]
+    assert found[0] == "run-00005"
+    assert sorted(map(str, found)) == [f"run-{number:05}" for number in range(1, 6)]
 
 
 @each(
@@ -275,76 +383,176 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
         "UPDATE night SET day = 'noon' WHERE seq = 1",
         "UPDATE night SET verdict = 'MAYBE' WHERE seq = 1",
         "UPDATE night SET apart = 'sideways' WHERE seq = 1",
+        "UPDATE night SET virtual = 2 WHERE seq = 1",
+        "UPDATE night SET told = '{' WHERE seq = 1",
         "UPDATE parts SET identities = '[' WHERE id = 1",
-        "UPDATE era SET facts = '{}' WHERE id = 1",
         "UPDATE figure SET flags = 'x' WHERE night = 1",
+        "UPDATE figure SET flags = 8 WHERE night = 1",
         "UPDATE figure SET value = 'x' WHERE night = 1",
         "UPDATE figure SET again = x'00ff' WHERE night = 1",
-        "DELETE FROM parts",
-        "DELETE FROM line",
+        "DELETE FROM parts WHERE id = 1",
     ],
 )
-def test_what_makes_no_sense_is_left_out_and_never_stops_it(tmp_path: Path, harm: str) -> None:
+def test_a_night_that_makes_no_sense_is_named_and_the_others_are_kept(
+    tmp_path: Path, harm: str
+) -> None:
     """A file can be sound as a database and yet hold what nobody wrote."""
-    out = tmp_path / "reports"
-    other = NightMeasurement(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
-    with Store.open(location.database(out, MACHINE)) as store:
-        store.add(
-            night(1, figures=(NightMeasurement(COPY, 50.0), other), identities={"gpu0": "GPU-b"})
-        )
-        store.add(night(2, identities={"gpu0": "GPU-a"}))
-        store.connection.execute(harm)
-    write_run(out, "run-9", {COPIED: 110.0})
-    store, told = rebuild.rebuild(out, MACHINE)
-    with store:
-        store.check()
-        runs = [kept.run_id for kept in store.nights()]
-        assert runs[-1] == "run-9"
-        assert set(runs) <= {"run-00001", "run-00002", "run-9"}
-        assert all(
-            isinstance(point.value, float)
-            for course in queries.trend_series(store)
-            for point in course.points
-        )
-    assert len(told) == 2 or harm.startswith("DELETE")
-    assert opened(out)[1] == ()
+    for again in (rebuild.open_history, rebuild.rebuild):
+        out = tmp_path / again.__name__ / "reports"
+        path = older_store(out, night(1, identities={"gpu0": "GPU-b"}), night(2), night(3))
+        with Store.open(path) as store:
+            store.connection.execute(harm)
+        write_run(out, "run-9", {COPIED: 110.0})
+        store, (sentence,) = again(out, MACHINE)
+        with store:
+            store.check()
+            runs = [one.run_id for one in store.nights()]
+        assert runs == ["run-00002", "run-00003", "run-9"]
+        assert kept(out) == ["run-00002", "run-00003"]
+        assert f"{path}: is damaged (night run-00001 cannot be read: " in sentence
+        assert "made anew, with 3 nights; the old file is kept as " in sentence
+        assert opened(out)[1] == ()
+
+
+def test_several_nights_that_make_no_sense_are_named(out: Path) -> None:
+    path = older_store(out, *map(night, range(1, 9)))
+    with Store.open(path) as store:
+        store.connection.execute("UPDATE night SET verdict = 'MAYBE' WHERE seq > 2")
+    (sentence,) = opened(out)[1]
+    assert "night run-00003 cannot be read: Invalid enum value 'MAYBE'" in sentence
+    assert ") (and so are run-00004; run-00005; run-00006 and 2 more): the history" in sentence
+
+
+def test_an_index_that_disagrees_with_its_table_is_no_source(out: Path) -> None:
+    """Night files are for good: what is written to them must be sound, indexes too."""
+    path = older_store(out)
+    data = path.read_bytes()
+    at = data.index(b"run-00008")
+    path.write_bytes(data[:at] + b"run-99998" + data[at + 9 :])
+    (sentence,) = opened(out)[1]
+    assert "is damaged (" in sentence
+    assert kept(out) == []
 
 
 @each("facts", ["'{}'", "'[[\"driver\", 580]]'", "cast(x'ff41' as text)"])
-def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(
-    tmp_path: Path, facts: str
-) -> None:
+def test_eras_without_facts_are_damage(tmp_path: Path, facts: str) -> None:
     out = tmp_path / "reports"
     path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.add(night(1, era=Era((("driver", "570.1"),))))
-        store.add(night(2))
         store.connection.execute(f"UPDATE era SET facts = {facts} WHERE id = 1")
     write_run(out, "run-9", {COPIED: 110.0})
-    store, told = rebuild.open_history(out, MACHINE)
-    with store:
-        assert [(kept.run_id, kept.apart) for kept in store.nights()][-2:] == [
-            ("run-00002", "salvaged"),
-            ("run-9", None),
-        ]
-        store.check()
-    assert "the history was made anew, with " in told[0]
+    found, (sentence,) = opened(out)
+    assert [row[0] for row in found if row[1] == row[0]] == ["run-9"]
+    assert "is damaged (" in sentence
     assert len(list(path.parent.glob("history.sqlite3.damaged-*Z"))) == 1
     assert opened(out)[1] == ()
 
 
-def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> None:
-    path = location.database(out, MACHINE)
-    with Store.open(path) as store:
-        store.add(night(1))
-    _nothing(path)
-    store, told = rebuild.open_history(out, MACHINE)
+def test_a_night_file_that_cannot_be_read_is_named_every_time(out: Path) -> None:
+    path = older_store(out)
+    opened(out)
+    folder = night_file.folder(out, MACHINE)
+    sound = (folder / "run-00008.json").read_bytes()
+    (folder / "run-00008.json").write_bytes(sound.replace(b"51.0", b"52.0"))
+    (folder / "run-00009.json").unlink()
+    (folder / "run-00009.json").mkdir()
+    path.unlink()
+    for _ in range(2):
+        found, (sentence,) = opened(out)
+        assert [row[0] for row in found if str(row[0]).startswith("run-")] == ["run-00007"]
+        place = f"history/{MACHINE}/nights"
+        assert sentence.startswith(
+            f"not in the history, because they cannot be read: {place}/run-00008.json (is not what "
+            "was written"
+        )
+        assert f"; {place}/run-00009.json (cannot be read (it is a folder, not a file)" in sentence
+    (folder / "run-00008.json").write_bytes(sound)
+    assert [row[0] for row in opened(out)[0]][:2] == ["run-00007", "run-00008"]
+
+
+def test_a_night_file_that_was_damaged_is_written_again_from_a_sound_store(out: Path) -> None:
+    older_store(out)
+    before, _ = opened(out)
+    file = night_file.folder(out, MACHINE) / "run-00008.json"
+    sound = file.read_bytes()
+    file.write_bytes(sound[:-9])
+    store, (sentence,) = rebuild.rebuild(out, MACHINE)
     with store:
-        assert store.nights() == ()
-    assert (
-        "is damaged (NULL value in era.facts): the history was made anew, with 0 nights" in told[0]
-    )
-    assert told[1].startswith("not all of the old file could be read")
+        assert rows(store) == before
+    assert "cannot be read" not in sentence
+    assert file.read_bytes() == sound
+
+
+def test_night_files_that_cannot_be_written_leave_the_store_as_it_is(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = older_store(out)
+    before = path.read_bytes()
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    for again in (rebuild.open_history, rebuild.rebuild):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(
+                HistoryError, match=r"nights: .*No space left on device\): make room"
+            ):
+                again(out, MACHINE)
+        assert path.read_bytes() == before
+        assert not night_file.folder(out, MACHINE).exists(), "it shows that nothing is missing"
+    assert len([row for row in opened(out)[0] if str(row[0]).startswith("run-")]) == 3
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+def test_a_folder_of_nights_that_cannot_be_listed_is_told(out: Path) -> None:
+    older_store(out)
+    opened(out)
+    folder = night_file.folder(out, MACHINE)
+    folder.chmod(0)
+    with pytest.raises(HistoryError, match="nights"):
+        rebuild.open_history(out, MACHINE)
+    folder.chmod(0o755)
+
+
+@pytest.fixture(scope="module", params=["by age", "by size"])
+def pruned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six nights of January, the oldest of them pruned."""
+    out = tmp_path_factory.mktemp("pruned") / "reports"
+    with pytest.MonkeyPatch.context() as patched:
+        for day in range(1, 7):
+            patched.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
+            write_run(out, f"run-{day}", {COPIED: 110.0 + day})
+    store, _ = rebuild.open_history(out, MACHINE)
+    with store:
+        today = store.nights()[-1].day
+        keep = {"keep_days": 3.5} if request.param == "by age" else {"keep_bytes": 0}
+        retention.prune(store, out, MACHINE, today=today, **keep)
+    return out
+
+
+@settings(max_examples=examples(15))
+@given(st.lists(st.tuples(st.floats(0.0, 1.0), st.binary(min_size=1, max_size=64)), min_size=1))
+def test_damaged_anywhere_after_pruning_nothing_is_lost(
+    pruned: Path, tmp_path_factory: pytest.TempPathFactory, harms: list[tuple[float, bytes]]
+) -> None:
+    out = tmp_path_factory.mktemp("damage") / "reports"
+    shutil.copytree(pruned, out)
+    before, _ = opened(out)
+    path = location.database(out, MACHINE)
+    data = bytearray(path.read_bytes())
+    for place, harm in harms:
+        at = int(place * (len(data) - len(harm)))
+        data[at : at + len(harm)] = harm
+    path.write_bytes(bytes(data))
+    with suppress(HistoryError):  # the version may read as a newer one
+        rebuild.open_history(out, MACHINE)[0].close()
+    try:
+        rebuild.rebuild(out, MACHINE)[0].close()
+    except HistoryError:
+        path.unlink()
+    assert opened(out) == (before, ())
 
 
 @settings(max_examples=examples(8))

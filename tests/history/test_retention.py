@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nights import MACHINE, write_run
 
-from acceptance.history import queries, rebuild
+from acceptance.history import night_file, queries, rebuild
 from acceptance.history.errors import HistoryError
 from acceptance.history.retention import PruneResult, prune
 from acceptance.history.store import Store
@@ -114,6 +114,65 @@ def test_the_newest_and_what_is_named_never_go(out: Path, store: Store) -> None:
 def test_a_clock_that_runs_ahead_removes_nothing(out: Path, store: Store) -> None:
     assert prune(store, out, MACHINE, today=TODAY + 5000.0, keep_days=29.5).folders == ()
     assert prune(store, out, MACHINE, today=0.0, keep_days=1.0).folders == ()
+
+
+def kept(out: Path) -> dict[str, tuple[float | None, ...]]:
+    """The values in the night files."""
+    files = night_file.files(out, MACHINE)
+    records = [night_file.read(file, MACHINE) for file in files]
+    assert all(one.pruned is not bool(one.night.figures) for one in records)
+    return {one.night.run_id: tuple(row.value for row in one.night.figures) for one in records}
+
+
+def test_a_night_stays_in_a_file_with_as_much_as_the_history_keeps(out: Path, store: Store) -> None:
+    prune(store, out, MACHINE, today=TODAY, keep_days=24.0)
+    gone = {f"run-{day:02}": () for day in range(1, 5)}
+    assert kept(out) == gone
+    found = prune(store, out, MACHINE, today=TODAY, keep_bytes=1_000_000)
+    sizes = {name: (100.0 + int(name[4:]),) for name, _ in found.folders}
+    assert len(sizes) > 10
+    assert kept(out) == gone | sizes
+    prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
+    older = {f"run-{day:02}": () for day in range(1, 10)}
+    assert kept(out) == sizes | older
+    before = store.nights()
+    store.close()
+    store.path.unlink()
+    with rebuild.open_history(out, MACHINE)[0] as again:
+        assert again.nights() == before
+        assert len(queries.trend_series(again)[0].points) == 21
+        assert prune(again, out, MACHINE, today=TODAY, keep_days=19.0).nights == 0
+
+
+@pytest.mark.parametrize("last", [1, 2, 9], ids=["first", "second", "last"])
+def test_a_full_disk_prunes_nothing(
+    out: Path, store: Store, monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    before = store.nights()
+    synced = iter(range(1, last))
+
+    def full(_file: int) -> None:
+        if next(synced, None) is None:
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(HistoryError, match=r"nights: .*No space left on device\): make room"):
+            prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
+    assert len(names(out)) == 30
+    assert store.nights() == before
+    assert len(queries.trend_series(store)[0].points) == 30
+    assert list(night_file.folder(out, MACHINE).iterdir()) == []
+    assert len(prune(store, out, MACHINE, today=TODAY, keep_days=19.0).folders) == 9
+
+
+def test_a_night_whose_rows_make_no_sense_prunes_nothing(out: Path, store: Store) -> None:
+    with store.transaction() as connection:
+        connection.execute("UPDATE night SET scope = 'half' WHERE run_id = 'run-05'")
+    with pytest.raises(HistoryError, match=r"night run-05 cannot be read: .*history --rebuild"):
+        prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
+    assert len(names(out)) == 30
+    assert kept(out) == {}
 
 
 def clocks(store: Store, days: dict[str, float]) -> None:

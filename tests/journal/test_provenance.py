@@ -23,9 +23,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "a.py").write_text("a")
     (package / "suites/b.py").write_text("b")
     (package / "suites/pytest.ini").write_text("c")
-    for name in ("causes", "events", "machines", "models"):
+    for name in ("causes", "events", "machines", "measurements", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
+    (data / "locale/zh_CN").mkdir(parents=True)
+    (data / "locale/zh_CN/x.po").write_text("po")
     for name in ("changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
         (data / name).write_text(name)
     at(package, monkeypatch)
@@ -41,7 +43,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 11
+    assert len(files) == 13
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())

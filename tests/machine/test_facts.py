@@ -156,7 +156,9 @@ def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
     assert "dimm" in born(plain).looked
 
 
-@pytest.mark.parametrize("plain", [{"disks": [disk()]}, {"cpu": None, "pci": 3, "links": None}])
+@pytest.mark.parametrize(
+    "plain", [{"disks": [disk()]}, {"cpu": {"cores": 1}, "pci": 3, "links": None}]
+)
 def test_what_an_inventory_does_not_hold_is_absent(plain: dict[str, Any]) -> None:
     found = born(plain)
     assert [name for name in ("gpu", "net", "dimm") if name in found.looked] == []
@@ -165,6 +167,7 @@ def test_what_an_inventory_does_not_hold_is_absent(plain: dict[str, Any]) -> Non
 def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
     assert facts.facts_of(journals.entries(journals.bodies(journals.plan()))) is None
     assert facts.facts_of(machine_facts.run(machine())[1:]) is None
+    assert facts.facts_of(machine_facts.run({"cpu": None, "pci": 3})) is None
     assert facts.facts_of([]) is None
 
 

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
+import gpu_machine
 import pytest
 from cases import each
 
 from acceptance.machine import gpu_selection
-from acceptance.machine.gpu import Gpu
 from acceptance.machine.gpu_selection import SelectionError
 
 UUIDS = ("GPU-a0000000-1", "GPU-a0000000-2", "GPU-b0000000-3", None)
-FOUND = tuple(
-    Gpu(f"gpu{index}", f"0000:0{index + 1}:00.0", "10de:2684", True, uuid, "RTX", None, index)
-    for index, uuid in enumerate(UUIDS)
-)
+FOUND = tuple(gpu_machine.gpu(index, uuid=uuid) for index, uuid in enumerate(UUIDS))
 ALL = ("gpu0", "gpu1", "gpu2", "gpu3")
 
 

@@ -128,10 +128,6 @@ def test_links_that_lead_elsewhere_are_not_counted(tree: Tree) -> None:
     assert made.cells["gpu0", "gpu1"] == "SYS"
 
 
-def test_a_gpu_without_an_address_is_the_end_of_no_link() -> None:
-    assert topology.nvlinks(device(0, FIRST, (link(0),)), device(1, None)) == 0
-
-
 def test_without_nvml_the_bus_tells(tree: Tree) -> None:
     _, made = look(tree, (), ())
     assert made.cells["gpu0", "gpu1"] == "PHB"

@@ -11,15 +11,16 @@ from pathlib import Path
 import journals
 import pytest
 from receiver import Receiver, receiving
-from runs import machine_root, write_segment
+from runs import machine_root, write_segment, write_views
 
 from acceptance.__main__ import main
 from acceptance.core.record import Postponed, RunEnded
+from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
+from acceptance.journal.run import Run
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import notices, webhook
 from acceptance.notify.targets import NotificationTargets, Webhook
-from acceptance.run import outputs
 
 # Keeps what it was told beside itself: its environment and its standard input.
 HOOK = """#!/bin/sh
@@ -31,7 +32,7 @@ echo "told the pager"
 """
 
 
-def made(folder: Path, value: float = 100.0) -> Path:
+def made(folder: Path, value: float = 100.0) -> Run:
     run = folder / "run"
     values = {("copy", "gpu0"): value}
     write_segment(
@@ -40,8 +41,7 @@ def made(folder: Path, value: float = 100.0) -> Path:
         machine_root(folder / "root"),
     )
     (run / "logs").mkdir()
-    outputs.write(run)
-    return run
+    return write_views(run)
 
 
 @pytest.fixture
@@ -72,13 +72,13 @@ def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Recei
         == ()
     )
     assert (tmp_path / "called").read_text() == "FAIL\n"
-    assert (tmp_path / "run_dir").read_text() == str(run)
-    verdict = (run / run_folder.VERDICT).read_bytes()
+    assert (tmp_path / "run_dir").read_text() == str(run.folder)
+    verdict = (run.folder / run_folder.VERDICT).read_bytes()
     assert (tmp_path / "verdict").read_bytes() == verdict == there.seen[0][2]
     assert there.seen[0][1]["X-Rigproof-Run"] == "run-1"
     assert 'rigproof_run_verdict{verdict="FAIL"} 1.0' in textfile.read_text()
     assert stat.S_IMODE(textfile.stat().st_mode) == 0o644
-    assert (run / "logs" / notify_hook.LOG).read_text() == "told the pager\n"
+    assert (run.folder / "logs" / notify_hook.LOG).read_text() == "told the pager\n"
 
 
 def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -> None:
@@ -92,7 +92,7 @@ def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -
     assert 'rigproof_run_verdict{verdict="PASS"} 1.0' in textfile.read_text()
 
 
-def skipped_night(folder: Path, in_a_row: int) -> Path:
+def skipped_night(folder: Path, in_a_row: int) -> Run:
     run = folder / f"skipped-{in_a_row}"
     started = journals.bodies(journals.plan())[0]
     bodies = [
@@ -102,8 +102,7 @@ def skipped_night(folder: Path, in_a_row: int) -> Path:
     ]
     write_segment(run / "journal.jsonl", bodies, machine_root(folder / "root"))
     (run / "logs").mkdir()
-    outputs.write(run)
-    return run
+    return write_views(run)
 
 
 def test_a_night_that_was_skipped_takes_no_verdict_away(
@@ -145,9 +144,7 @@ def test_a_skipped_night_that_cannot_be_told(tmp_path: Path) -> None:
     assert said.startswith(
         f"node-exporter is not told: {tmp_path}/x-nights.prom: cannot be written (Is a directory)"
     )
-    assert notices.notify_skipped(tmp_path / "skipped-1", NotificationTargets()) == ()
-    (said,) = notices.notify_skipped(tmp_path, NotificationTargets(tmp_path / "x.prom"))
-    assert said.startswith(f"nobody was told of {tmp_path}: ")
+    assert notices.notify_skipped(skipped_night(tmp_path, 2), NotificationTargets()) == ()
 
 
 def test_nobody_asked_to_be_told(tmp_path: Path) -> None:
@@ -174,7 +171,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     run = made(tmp_path, value=1.0)
     hook.write_text("#!/bin/sh\necho 'no such pager' >&2\nexit 7\n")
     (tmp_path / "taken.prom").mkdir()
-    before = (run / run_folder.VERDICT).read_bytes()
+    before = (run.folder / run_folder.VERDICT).read_bytes()
     told = notices.notify_run(
         run,
         NotificationTargets(
@@ -187,12 +184,12 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     )
     assert f"the command of --on-fail, {hook}, ended with exit code 7 after" in second
     assert "it last said: no such pager" in second
-    assert f"(all that it printed: {run}/logs/on-fail.log)" in second
+    assert f"(all that it printed: {run.folder}/logs/on-fail.log)" in second
     assert third.startswith(
         "the webhook http://127.0.0.1:9/... was not told: it could not be reached ("
     )
-    assert (run / run_folder.VERDICT).read_bytes() == before
-    assert outputs.judge(run).verdict == "FAIL"
+    assert (run.folder / run_folder.VERDICT).read_bytes() == before
+    assert journal_run.read(run.folder).verdict.verdict == "FAIL"
 
 
 def test_a_command_without_end_is_ended(
@@ -210,7 +207,7 @@ def test_a_command_that_prints_without_end_fills_no_disk(tmp_path: Path, hook: P
     run = made(tmp_path, value=1.0)
     hook.write_text("#!/bin/sh\nhead -c 10000000 /dev/zero\n")
     assert notices.notify_run(run, NotificationTargets(on_fail=(str(hook),))) == ()
-    assert (run / "logs/on-fail.log").stat().st_size == notify_hook.CAP_BYTES
+    assert (run.folder / "logs/on-fail.log").stat().st_size == notify_hook.CAP_BYTES
 
 
 def test_what_a_command_says_steers_no_terminal(tmp_path: Path, hook: Path) -> None:
@@ -232,19 +229,19 @@ def test_a_command_that_has_gone(tmp_path: Path) -> None:
 
 def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
     run = made(tmp_path, value=1.0)
-    (run / run_folder.VERDICT).unlink()
+    (run.folder / run_folder.VERDICT).unlink()
     first, second = notices.notify_run(
         run, NotificationTargets(on_fail=(str(hook),), webhook=Webhook("http://127.0.0.1:9/secret"))
     )
     assert first.startswith("the command of --on-fail did not run: ")
     assert (
-        f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof "
-        f"report {run}`"
+        f"{run.folder}/verdict.json: cannot be read (No such file or directory): run `rigproof "
+        f"report {run.folder}`"
     ) in second
 
 
 def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:
-    (said,) = notices.notify_run(tmp_path, NotificationTargets(on_fail=(str(hook),)))
+    (said,) = notices.notify_recorded(tmp_path, NotificationTargets(on_fail=(str(hook),)))
     assert said.startswith(f"the verdict of {tmp_path} cannot be told: ")
     assert "holds no run" in said
     assert (tmp_path / "called").read_text() == "UNJUDGED\n"
@@ -291,6 +288,6 @@ def test_report_writes_it_when_it_is_asked_to(
     run, path = made(tmp_path), tmp_path / "rigproof.prom"
     notices.notify_run(run, NotificationTargets(textfile=tmp_path / "before.prom"))
     monkeypatch.setattr(sys, "path", list(sys.path))
-    assert main(["report", str(run), "--textfile", str(path)]) == 0
+    assert main(["report", str(run.folder), "--textfile", str(path)]) == 0
     assert path.read_bytes() == (tmp_path / "before.prom").read_bytes()
-    assert main(["report", str(run), "--textfile", str(tmp_path / "x.txt")]) == 2
+    assert main(["report", str(run.folder), "--textfile", str(tmp_path / "x.txt")]) == 2

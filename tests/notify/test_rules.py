@@ -19,7 +19,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.core.past import Bounds, FirstNights, Level, Past
 from acceptance.core.record import Observed, Postponed, RunEnded
-from acceptance.machine import changes
 from acceptance.notify import textfile
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -50,14 +49,14 @@ def everything() -> tuple[bytes, ...]:
     made = journals.plan(journals.check("link.copy", journals.due().against(PAST)))
     made = msgspec.structs.replace(made, birth=birth)
     started, *rest = journals.bodies(made)
-    ran = samples.journal([started, Observed(machine_facts.machine(1)), *rest])
-    put_off = samples.journal(
+    ran = samples.run([started, Observed(machine_facts.machine(1)), *rest])
+    put_off = samples.run(
         [started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")]
     )
     return (
-        textfile.run_metrics(changes.judge(ran.entries), ran),
-        textfile.run_metrics(*samples.mixed()),
-        textfile.night_metrics(changes.judge(put_off.entries), put_off),
+        textfile.run_metrics(ran),
+        textfile.run_metrics(samples.mixed()),
+        textfile.night_metrics(put_off),
     )
 
 
@@ -133,6 +132,6 @@ def test_prometheus_has_nothing_against_the_metrics(tmp_path: Path) -> None:
         ("mixed", samples.mixed()),
         ("hostile", samples.hostile('\\ " \n {} \x1b 中')),
     ):
-        (tmp_path / name).write_bytes(textfile.run_metrics(*run) + textfile.night_metrics(*run))
+        (tmp_path / name).write_bytes(textfile.run_metrics(run) + textfile.night_metrics(run))
         done = promtool("check", "metrics", stdin=tmp_path / name)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

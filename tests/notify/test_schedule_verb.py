@@ -12,6 +12,7 @@ from pathlib import Path
 import journals
 import pytest
 from cases import each
+from runs import write_views
 
 from acceptance.__main__ import main
 from acceptance.cli import schedule
@@ -19,7 +20,6 @@ from acceptance.cli.parser import parser
 from acceptance.journal import reader, segment
 from acceptance.notify.schedule import default_time, failure_note, installation, units
 from acceptance.notify.schedule.installation import UnitLocation
-from acceptance.run import outputs
 
 
 @pytest.fixture
@@ -406,7 +406,7 @@ def test_a_night_that_failed_is_told_once(
     with segment.Writer(here / "reports/a" / reader.SUPERVISOR) as writer:
         for body in journals.bodies(made, {("copy", "gpu0"): 1.0}):
             writer.write(body)
-    outputs.write(here / "reports/a")
+    write_views(here / "reports/a")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if left is not None:

@@ -11,14 +11,13 @@ import samples
 from hypothesis import given, settings
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from runs import judged
 from thoroughness import examples
 
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.past import Bounds, FirstNights, Level, NoiseGrowth, Past
 from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
-from acceptance.core.verdict import Verdict
-from acceptance.journal.reader import Journal
-from acceptance.machine import changes
+from acceptance.journal.run import Run
 from acceptance.notify import textfile
 
 
@@ -28,8 +27,8 @@ def parsed(content: bytes) -> dict[str, Metric]:
     return {one.name: one for one in found}
 
 
-def read(run: tuple[Verdict, Journal]) -> dict[str, Metric]:
-    return parsed(textfile.run_metrics(*run))
+def read(run: Run) -> dict[str, Metric]:
+    return parsed(textfile.run_metrics(run))
 
 
 def values(metric: Metric, *labels: str) -> dict[tuple[str | None, ...], float]:
@@ -47,7 +46,7 @@ MIXED = read(samples.mixed())
     [(samples.passing(), "PASS"), (samples.mixed(), "FAIL")],
     ids=["passing", "mixed"],
 )
-def test_the_verdict_is_one_of_three(run: tuple[Verdict, Journal], word: str) -> None:
+def test_the_verdict_is_one_of_three(run: Run, word: str) -> None:
     told = values(read(run)["rigproof_run_verdict"], "verdict")
     assert told == {(one,): float(one == word) for one in ("PASS", "FAIL", "UNJUDGED")}
 
@@ -100,7 +99,7 @@ def test_a_passing_measurement_passes() -> None:
 
 
 def test_counts_and_checks() -> None:
-    verdict, _ = samples.mixed()
+    verdict = samples.mixed().verdict
     for kind, kinds in {
         "violations": ["fail"],
         "unjudged": ["error", "skip"],
@@ -121,8 +120,8 @@ def test_counts_and_checks() -> None:
 
 
 def test_times() -> None:
-    verdict, found = samples.passing()
-    told = read((verdict, found))
+    found = samples.passing()
+    told = read(found)
     assert (
         told["rigproof_run_started_timestamp_seconds"].samples[0].value == 1767225600.0
     )  # 2026-01-01 00:00 UTC
@@ -133,27 +132,20 @@ def test_times() -> None:
 
 def test_what_is_not_known_of_a_time_is_absent() -> None:
     bodies = journals.bodies(journals.plan())
-    cut = samples.journal([body for body in bodies if not isinstance(body, RunEnded)])
-    told = read((changes.judge(cut.entries), cut))
+    cut = samples.run([body for body in bodies if not isinstance(body, RunEnded)])
+    told = read(cut)
     assert "rigproof_run_started_timestamp_seconds" in told
     assert not {"rigproof_run_ended_timestamp_seconds", "rigproof_run_duration_seconds"} & set(told)
-    whole = samples.journal(bodies)
-    entries = tuple(msgspec.structs.replace(entry, utc="yesterday") for entry in whole.entries)
-    odd = Journal(whole.run_dir, entries, (), whole.boot_ids, 1)
-    assert "rigproof_run_started_timestamp_seconds" not in read((changes.judge(odd.entries), odd))
+    entries = [
+        msgspec.structs.replace(entry, utc="yesterday") for entry in journals.entries(bodies)
+    ]
+    assert "rigproof_run_started_timestamp_seconds" not in read(judged(entries))
 
 
 def test_a_run_over_a_restart_has_no_length() -> None:
-    whole = samples.journal(journals.bodies(journals.plan()))
-    *before, last = whole.entries
-    odd = Journal(
-        whole.run_dir,
-        (*before, msgspec.structs.replace(last, boot=1, boot_s=3.0)),
-        (),
-        ("boot", "again"),
-        1,
-    )
-    assert "rigproof_run_duration_seconds" not in read((changes.judge(odd.entries), odd))
+    *before, last = journals.entries(journals.bodies(journals.plan()))
+    odd = judged([*before, msgspec.structs.replace(last, boot=1, boot_s=3.0)])
+    assert "rigproof_run_duration_seconds" not in read(odd)
 
 
 # --- what was before ---
@@ -176,8 +168,8 @@ def remembered(value: float, past: Past = PAST) -> dict[str, Metric]:
             journals.due("copy", "gpu1"),
         )
     )
-    found = samples.journal(journals.bodies(made, {("copy", "gpu0"): value}))
-    return read((changes.judge(found.entries), found))
+    found = samples.run(journals.bodies(made, {("copy", "gpu0"): value}))
+    return read(found)
 
 
 @pytest.mark.parametrize(("value", "outside"), [(150.0, 0.0), (130.0, 1.0)])
@@ -236,8 +228,8 @@ def test_what_changed_of_the_machine_is_counted_by_component() -> None:
         journals.plan(), birth=machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     )
     start, *rest = journals.bodies(made)
-    found = samples.journal([start, Observed(after), *rest])
-    told = read((changes.judge(found.entries), found))
+    found = samples.run([start, Observed(after), *rest])
+    told = read(found)
     assert values(told["rigproof_machine_changes"], "what", "component", "outcome") == {
         ("missing", "gpu1", "fail"): 1.0,
         ("software", None, "warn"): 2.0,
@@ -259,10 +251,8 @@ def test_of_what_nothing_is_remembered_nothing_is_told() -> None:
 def test_when_the_machine_was_accepted() -> None:
     birth = MachineFacts("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
     made = msgspec.structs.replace(journals.plan(), birth=birth)
-    found = samples.journal(journals.bodies(made))
-    (sample,) = read((changes.judge(found.entries), found))[
-        "rigproof_baseline_timestamp_seconds"
-    ].samples
+    found = samples.run(journals.bodies(made))
+    (sample,) = read(found)["rigproof_baseline_timestamp_seconds"].samples
     assert sample.value == 1764547200.0
 
 
@@ -271,12 +261,10 @@ def test_when_the_machine_was_accepted() -> None:
 
 def night(*bodies: Body) -> dict[str, float]:
     made = journals.plan()
-    found = samples.journal([RunStarted("run-1", made, {}, "machine-1"), *bodies])
+    found = samples.run([RunStarted("run-1", made, {}, "machine-1"), *bodies])
     return {
         name: metric.samples[0].value
-        for name, metric in parsed(
-            textfile.night_metrics(changes.judge(found.entries), found)
-        ).items()
+        for name, metric in parsed(textfile.night_metrics(found)).items()
     }
 
 
@@ -335,8 +323,8 @@ def test_names_from_outside_are_labels_and_nothing_else(name: str) -> None:
 @settings(max_examples=examples(20))
 @given(text=hostile.texts)
 def test_whatever_a_journal_holds_the_collector_reads(text: str) -> None:
-    found = samples.journal(hostile.attack(text))
-    told = read((changes.judge(found.entries), found))
+    found = samples.run(hostile.attack(text))
+    told = read(found)
     for metric in told.values():
         seen = [tuple(sorted(sample.labels.items())) for sample in metric.samples]
         assert len(set(seen)) == len(seen), (

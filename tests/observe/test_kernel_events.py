@@ -10,7 +10,7 @@ from acceptance.tools.read import kernel_log as read_kernel_log
 
 
 def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.parse(text)]
+    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
 
 
 def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
@@ -146,7 +146,7 @@ def test_one_message_of_several_indented_lines(stamp: str) -> None:
         f"{' ' * len(stamp)}NVRM: fallen off the bus and is not responding to commands.\n"
     )
     assert brief(text) == ["gpu-lost bus 0000:b3:00.0 fatal"]
-    assert read_kernel_log.parse(text)[0].time == (
+    assert read_kernel_log.events(text)[0].time == (
         1843.308145 if stamp.startswith("[") else "Nov 20 10:11:12"
     )
 
@@ -163,7 +163,7 @@ def test_an_xid_names_the_board() -> None:
         "NVRM: nvidia-bug-report.sh as root to collect this data before",
         "NVRM: the NVIDIA kernel module is unloaded.",
     )
-    first, second = read_kernel_log.parse(text)
+    first, second = read_kernel_log.events(text)
     assert first.text.endswith(
         "; GPU-00112233-4455-6677-8899-aabbccddeeff, board serial 1650000000001"
     )
@@ -197,11 +197,11 @@ def test_severity_follows_the_catalog() -> None:
             assert (entry["immediate"] in rule.get(entry["severity"], ())) == (
                 "differs" not in entry
             ), code
-    (event,) = read_kernel_log.parse(
+    (event,) = read_kernel_log.events(
         "NVRM: Xid (PCI:0000:3b:00): 119, Timeout after 6s of waiting for RPC response"
     )
     assert event.action.endswith("NVIDIA's catalog: RESET_GPU, then INVESTIGATE_SW.")
-    (later,) = read_kernel_log.parse("NVRM: Xid (PCI:0000:3b:00): 169, SEC2 halt")
+    (later,) = read_kernel_log.events("NVRM: Xid (PCI:0000:3b:00): 169, SEC2 halt")
     assert "catalog" not in later.action
 
 
@@ -253,7 +253,7 @@ def test_sxid(line: str, expected: str) -> None:
 
 def test_sxid_advice() -> None:
     def action(code: int, word: str) -> str:
-        (event,) = read_kernel_log.parse(
+        (event,) = read_kernel_log.events(
             f"nvidia-nvswitch2: SXid (PCI:0000:c1:00.0): {code}, {word}, Link 3"
         )
         return event.action
@@ -634,4 +634,4 @@ def test_pcie(text: str, expected: list[str]) -> None:
 )
 def test_memory_and_processors(text: str, expected: list[str], counts: list[int]) -> None:
     assert brief(text) == expected
-    assert [event.count for event in read_kernel_log.parse(text)] == counts
+    assert [event.count for event in read_kernel_log.events(text)] == counts

@@ -17,12 +17,12 @@ XID79 = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the b
 
 
 def one(text: str) -> KernelEvent:
-    (event,) = read_kernel_log.parse(text)
+    (event,) = read_kernel_log.events(text)
     return event
 
 
 def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.parse(text)]
+    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
 
 
 # Stamps
@@ -251,7 +251,7 @@ def test_nvidia(text: str, expected: str) -> None:
     ],
 )
 def test_a_mention_is_no_event(text: str) -> None:
-    assert read_kernel_log.parse(text) == ()
+    assert read_kernel_log.events(text) == ()
 
 
 def test_a_gpu_that_is_gone_is_told_once() -> None:
@@ -504,7 +504,7 @@ NOTICE = "[ 100.0] mce: [Hardware Error]: Machine check events logged\n"
     ],
 )
 def test_a_machine_check_that_nothing_explains_is_an_error(text: str, count: int) -> None:
-    assert sum(event.code == "logged" for event in read_kernel_log.parse(text)) == count
+    assert sum(event.code == "logged" for event in read_kernel_log.events(text)) == count
 
 
 def test_amd_and_apei_records_are_one_event_each() -> None:
@@ -536,7 +536,7 @@ def test_amd_and_apei_records_are_one_event_each() -> None:
 
 
 def test_the_log_order_is_kept() -> None:
-    assert [event.kind for event in read_kernel_log.parse(NOTICE + f"[ 300.0] {XID79}")] == [
+    assert [event.kind for event in read_kernel_log.events(NOTICE + f"[ 300.0] {XID79}")] == [
         "mce",
         "xid",
     ]
@@ -605,7 +605,7 @@ def corrected(stamp: str) -> str:
     ],
 )
 def test_read(text: str, outcome: str, words: str) -> None:
-    output = read_kernel_log.read(text)
+    output = read_kernel_log.parse(text)
     assert (output.outcome, words in output.reason) == (outcome, True), output.reason
 
 
@@ -622,11 +622,11 @@ def test_read(text: str, outcome: str, words: str) -> None:
 )
 def test_what_is_no_kernel_log_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput, match="kernel-log"):
-        read_kernel_log.read(text)
+        read_kernel_log.parse(text)
 
 
 def test_json_object() -> None:
-    output = read_kernel_log.read(
+    output = read_kernel_log.parse(
         f"[ 5.5] {XID79}\n[ 6.0] EDAC MC0: 3 CE memory read error on A (x)\n"
     ).to_json_object()
     assert json.loads(json.dumps(output))["events"][0] == {
@@ -724,7 +724,7 @@ PIECES = st.sampled_from(
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:
-        output = read_kernel_log.read(text)
+        output = read_kernel_log.parse(text)
     except UnreadableOutput:
         return
     json.dumps(output.to_json_object())
@@ -732,17 +732,17 @@ def test_nothing_makes_it_crash(text: str) -> None:
 
 @given(st.lists(PIECES).map("".join))
 def test_no_text_around_it_hides_an_xid_79(text: str) -> None:
-    output = read_kernel_log.read(f"{text}\n[ 9.0] {XID79}\n{text}")
+    output = read_kernel_log.parse(f"{text}\n[ 9.0] {XID79}\n{text}")
     assert output.outcome == "fail"
 
 
 def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
     with pytest.raises(UnreadableOutput):
-        read_kernel_log.read('{"MESSAGE": "x"}\n' + "[" * 100_000)
+        read_kernel_log.parse('{"MESSAGE": "x"}\n' + "[" * 100_000)
     for depth in range(200, 1000, 40):
         deep = '{"MESSAGE": "x", "__REALTIME_TIMESTAMP": ' + "[" * depth + "]" * depth + "}"
         with pytest.raises(UnreadableOutput):
-            read_kernel_log.read(deep)
+            read_kernel_log.parse(deep)
 
 
 @pytest.mark.sweep
@@ -770,7 +770,7 @@ def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
     told=lambda line: f"{line[:60]}...",
 )
 def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
-    assert read_kernel_log.read(line).outcome in {"pass", "fail", "error"}
+    assert read_kernel_log.parse(line).outcome in {"pass", "fail", "error"}
 
 
 @each(
@@ -785,8 +785,8 @@ def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_h
     """
     text = repeated * (100_000 // len(repeated))
     assert max(len(line.text) for line in kernel_lines(text)) <= LONGEST
-    assert read_kernel_log.read(f"[    1.000000] {text}").outcome != "pass"
-    assert "cut" in {event.code for event in read_kernel_log.parse(text)}
+    assert read_kernel_log.parse(f"[    1.000000] {text}").outcome != "pass"
+    assert "cut" in {event.code for event in read_kernel_log.events(text)}
 
 
 def test_a_fault_at_the_end_of_a_long_line_is_found() -> None:
@@ -795,7 +795,7 @@ def test_a_fault_at_the_end_of_a_long_line_is_found() -> None:
         "the "
         "bus."
     )
-    assert read_kernel_log.read(text).outcome == "fail"
+    assert read_kernel_log.parse(text).outcome == "fail"
 
 
 def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
@@ -803,4 +803,4 @@ def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
         f"Jan  1 00:00:00 host dockerd[1]: {'a ' * LONGEST}\nJan  1 00:00:01 host kernel: usb "
         "1-1: new device\n"
     )
-    assert read_kernel_log.read(text).outcome == "pass"
+    assert read_kernel_log.parse(text).outcome == "pass"

@@ -14,7 +14,7 @@ from acceptance.tools.read import kernel_log
 
 
 def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in kernel_log.parse(text)]
+    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in kernel_log.events(text)]
 
 
 def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
@@ -93,13 +93,13 @@ def test_every_printer(stamp: str) -> None:
     text = lines(*REPORT, stamp=stamp)
     assert brief(text) == EVENTS
     assert brief(f"here it begins\n{text}and here it ends\n") == EVENTS
-    assert kernel_log.read(text.replace("\n", "\r\n")).outcome == "fail"
+    assert kernel_log.parse(text.replace("\n", "\r\n")).outcome == "fail"
 
 
 def test_code_marks_around_a_line() -> None:
     assert [
         event.text
-        for event in kernel_log.parse("- `[ 1.5] NVRM: Xid (PCI:0000:5e:00): 79, gone`\n")
+        for event in kernel_log.events("- `[ 1.5] NVRM: Xid (PCI:0000:5e:00): 79, gone`\n")
     ] == ["NVRM: Xid (PCI:0000:5e:00): 79, gone"]
 
 
@@ -109,7 +109,7 @@ def test_a_terminal_breaks_within_words() -> None:
         line[at : at + 80] for line in text.splitlines() for at in range(0, len(line), 80)
     )
     assert brief(broken) == EVENTS
-    assert "Transaction Layer" in kernel_log.parse(broken)[0].text
+    assert "Transaction Layer" in kernel_log.events(broken)[0].text
 
 
 def test_a_mail_breaks_between_words() -> None:
@@ -239,18 +239,18 @@ def test_what_an_agent_quotes_from_the_kernel_is_told_once() -> None:
 )
 def test_no_event(line: str) -> None:
     assert brief(lines(line)) == []
-    assert kernel_log.read(lines(line)).outcome == "pass"
+    assert kernel_log.parse(lines(line)).outcome == "pass"
 
 
 def test_a_storm_is_counted_by_the_second() -> None:
     stamps = (f"Nov 20 10:11:12.{each}00000 n kernel: " for each in (1, 4, 9))
-    assert kernel_log.read("".join(f"{stamp}{CORRECTED}\n" for stamp in stamps)).outcome == "fail"
+    assert kernel_log.parse("".join(f"{stamp}{CORRECTED}\n" for stamp in stamps)).outcome == "fail"
     later = (
         f"Nov 20 10:11:12.1 n kernel: {CORRECTED}\nNov 20 10:11:13.1 n kernel: message "
         "repeated "
         f"9 times: [{CORRECTED}]\n"
     )
-    output = kernel_log.read(later)
+    output = kernel_log.parse(later)
     assert (output.outcome, len(output.events)) == (
         "pass",
         10,
@@ -274,7 +274,7 @@ def test_a_journal_as_json() -> None:
     }
     text = "".join(f"{json.dumps(record)}\n" for record in [*records, agent])
     assert brief(text) == EVENTS
-    assert kernel_log.parse(text)[0].time == "1795169472.123456"
+    assert kernel_log.events(text)[0].time == "1795169472.123456"
     as_bytes = json.dumps({"_TRANSPORT": "kernel", "MESSAGE": list(f"one\n{REPORT[-1]}".encode())})
     assert brief(as_bytes) == EVENTS[-1:]
 
@@ -282,7 +282,7 @@ def test_a_journal_as_json() -> None:
 def test_dmesg_as_json() -> None:
     records = [{"pri": 3, "time": 100.5, "msg": text} for text in REPORT]
     assert brief(json.dumps({"dmesg": records}, indent=3)) == EVENTS
-    assert kernel_log.parse(json.dumps({"dmesg": records}))[0].time == 100.5
+    assert kernel_log.events(json.dumps({"dmesg": records}))[0].time == 100.5
     assert brief(json.dumps({"dmesg": [{"msg": REPORT[-1]}]})) == EVENTS[-1:]
 
 
@@ -300,9 +300,9 @@ def test_dmesg_as_json() -> None:
 )
 def test_other_json_is_no_kernel_log(text: str) -> None:
     with pytest.raises(UnreadableOutput):
-        kernel_log.read(text)
+        kernel_log.parse(text)
 
 
 def test_a_journal_without_the_kernel_is_no_kernel_log() -> None:
     with pytest.raises(UnreadableOutput):
-        kernel_log.read('{"SYSLOG_IDENTIFIER": "sshd", "MESSAGE": "hello"}\n')
+        kernel_log.parse('{"SYSLOG_IDENTIFIER": "sshd", "MESSAGE": "hello"}\n')

@@ -13,7 +13,7 @@ from acceptance.tools.read import kernel_log as read_kernel_log
 
 
 def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.parse(text)]
+    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
 
 
 def lines(*texts: str) -> str:
@@ -26,7 +26,7 @@ def others(count: int) -> tuple[str, ...]:
 
 
 def first(text: str) -> KernelEvent:
-    return read_kernel_log.parse(text)[0]
+    return read_kernel_log.events(text)[0]
 
 
 # --- PCI Express ---
@@ -65,7 +65,7 @@ def test_every_name_of_a_correctable_bit_is_known(name: str) -> None:
 
 @pytest.mark.parametrize(("between", "code"), [(11, "corrected warning"), (12, "unknown error")])
 def test_the_bits_of_a_report_stand_within_twelve_messages(between: int, code: str) -> None:
-    (found,) = read_kernel_log.parse(lines(STATUS, *others(between), BIT))
+    (found,) = read_kernel_log.events(lines(STATUS, *others(between), BIT))
     assert f"{found.code} {found.severity}" == code
 
 
@@ -79,7 +79,7 @@ def test_a_header_s_bus_error_stands_within_twelve_messages(between: int, count:
 
 def test_a_report_ends_where_the_next_begins() -> None:
     bit = "pcieport 0000:17:00.0:    [ 6] BadTLP"
-    texts = [event.text for event in read_kernel_log.parse(lines(BUS, BUS, bit))]
+    texts = [event.text for event in read_kernel_log.events(lines(BUS, BUS, bit))]
     assert texts == [BUS, f"{BUS}; BadTLP"]
 
 
@@ -146,7 +146,7 @@ def test_a_message_that_names_no_gpu_repeats_one_of_the_three_before_it(
 
 def test_another_message_close_by_repeats_nothing() -> None:
     mismatch = "NVRM: API mismatch: the client has the version 550.54.14, but"
-    assert [event.code for event in read_kernel_log.parse(lines(BOUND, mismatch))] == [
+    assert [event.code for event in read_kernel_log.events(lines(BOUND, mismatch))] == [
         "bound",
         "mismatch",
     ]
@@ -161,8 +161,14 @@ def test_complaints_up_to_forty_messages_before_an_xid_79_are_the_same_incident(
 
 def test_only_an_xid_79_says_that_a_gpu_is_lost() -> None:
     other = XID.replace("79,", "13,")
-    assert [event.kind for event in read_kernel_log.parse(lines(other, OFF))] == ["xid", "gpu-lost"]
-    assert [event.kind for event in read_kernel_log.parse(lines(OFF, other))] == ["gpu-lost", "xid"]
+    assert [event.kind for event in read_kernel_log.events(lines(other, OFF))] == [
+        "xid",
+        "gpu-lost",
+    ]
+    assert [event.kind for event in read_kernel_log.events(lines(OFF, other))] == [
+        "gpu-lost",
+        "xid",
+    ]
 
 
 def test_a_gpu_is_lost_once() -> None:
@@ -344,7 +350,7 @@ def test_what_the_grades_of_amd_mean(text: str, meaning: str) -> None:
     ],
 )
 def test_what_the_firmware_s_grades_are_worth(word: str, severity: str, corrected: bool) -> None:
-    (found,) = read_kernel_log.parse(
+    (found,) = read_kernel_log.events(
         lines(
             "{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1",
             f"{{1}}[Hardware Error]: event severity: {word}",
@@ -415,7 +421,7 @@ PAGE = "Memory failure: 0x10c0de0: recovery action for dirty LRU page: Recovered
 
 
 def unexplained(text: str) -> int:
-    return sum(event.code == "logged" for event in read_kernel_log.parse(text))
+    return sum(event.code == "logged" for event in read_kernel_log.events(text))
 
 
 @each("told", [COUNTED, APEI, PAGE, BANK.format(mcg="0")])

@@ -20,7 +20,15 @@ def test_a_card_that_is_up(tree: Tree) -> None:
     tree.write("sys/class/net/lo/operstate", "unknown\n")
     assert observe_network.read(tree.root) == (
         NetworkLink(
-            "enp5s0", "ethernet", "igc", 2500, "aa:bb:cc:00:11:22", True, False, "0000:05:00.0"
+            "enp5s0",
+            "ethernet",
+            "igc",
+            2500,
+            "aa:bb:cc:00:11:22",
+            True,
+            False,
+            "0000:05:00.0",
+            is_virtual_function=False,
         ),
     )
 
@@ -77,12 +85,38 @@ def test_infiniband_ports(tree: Tree) -> None:
     infiniband(tree, 4, link_layer="InfiniBand", state="4: ACTIVE")
     assert observe_network.read(tree.root) == (
         NetworkLink(
-            "mlx5_0/1", "infiniband", "mlx5_core", 400_000, None, True, False, "0000:81:00.0"
+            "mlx5_0/1",
+            "infiniband",
+            "mlx5_core",
+            400_000,
+            None,
+            True,
+            False,
+            "0000:81:00.0",
+            is_virtual_function=False,
         ),
         NetworkLink(
-            "mlx5_0/2", "infiniband", "mlx5_core", None, None, False, False, "0000:81:00.0"
+            "mlx5_0/2",
+            "infiniband",
+            "mlx5_core",
+            None,
+            None,
+            False,
+            False,
+            "0000:81:00.0",
+            is_virtual_function=False,
         ),
-        NetworkLink("mlx5_0/4", "infiniband", "mlx5_core", None, None, True, False, "0000:81:00.0"),
+        NetworkLink(
+            "mlx5_0/4",
+            "infiniband",
+            "mlx5_core",
+            None,
+            None,
+            True,
+            False,
+            "0000:81:00.0",
+            is_virtual_function=False,
+        ),
     )
 
 

@@ -21,6 +21,6 @@ def test_the_tables_weigh_events_as_the_book_does() -> None:
 
 @each("line", LINES)
 def test_each_message_of_the_kernel_comes_to_its_weight(line: dict[str, object]) -> None:
-    (event,) = read_kernel_log.parse(f"[   12.345678] {line['line']}\n")
+    (event,) = read_kernel_log.events(f"[   12.345678] {line['line']}\n")
     assert (event.severity, event.hardware) == (line["severity"], line["hardware"])
     assert event.severity in RANK

@@ -67,8 +67,7 @@ def hostile(text: str) -> Comparison:
     """Two runs in which everything that comes from outside is this text; one of them is of
     another machine.
     """
-    _, found = samples.hostile(text)
-    run = comparison.run_of(found.entries, text)
+    run = comparison.run_of(samples.hostile(text), text)
     facts = {(f"gpu {text}", f"name {text}"): f"value {text}"}
     first = replace(run, identities={f"disk:{text}": f"one {text}"}, facts=facts)
     second = replace(

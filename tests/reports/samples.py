@@ -4,12 +4,12 @@ text is hostile.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace as replace_fields
-from pathlib import Path
 from typing import Any
 
 import journals
+from runs import judged
 
 from acceptance.core.criterion import Plausible, Within
 from acceptance.core.limit import Limit
@@ -30,10 +30,9 @@ from acceptance.core.record import (
     Skipped,
     ToolRan,
 )
-from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
-from acceptance.journal.reader import Journal
-from acceptance.machine import changes
+from acceptance.journal.run import Run
+from acceptance.journal.samples import sample_from_entry
 
 PROVENANCE = {"rigproof": "0.1.0", "host": "box", "kernel": "6.12", "commit": "abc"}
 LOOKED = "PCI bus: no NVIDIA device -> reseat the card\nkernel driver: not loaded -> the card first"
@@ -104,24 +103,21 @@ INVENTORY: dict[str, Any] = {
 }
 
 
-def journal(bodies: Sequence[Body], torn: Sequence[str] = ()) -> Journal:
-    """A journal as it is read back."""
-    return Journal(Path("/runs/run-1"), tuple(journals.entries(bodies)), tuple(torn), ("boot",), 1)
+def run(bodies: Sequence[Body], torn: Sequence[str] = ()) -> Run:
+    """A run of these records."""
+    return judged(journals.entries(bodies), torn)
 
 
 def seen(
-    found: Journal, inventory: dict[str, Any] = INVENTORY, matrix: Sequence[tuple[str, ...]] = ()
-) -> Journal:
-    """The journal with what the machine showed of itself."""
-    return replace_fields(
-        found, entries=(*found.entries, entry(Observed(inventory, tuple(matrix))))
-    )
+    found: Run, inventory: dict[str, Any] = INVENTORY, matrix: Sequence[tuple[str, ...]] = ()
+) -> Run:
+    """The run with what the machine showed of itself."""
+    return judged((*found.entries, entry(Observed(inventory, tuple(matrix)))), found.torn)
 
 
-def passing(*checks: PlannedCheck) -> tuple[Verdict, Journal]:
+def passing(*checks: PlannedCheck) -> Run:
     """A run in which everything passed."""
-    found = journal(journals.bodies(journals.plan(*checks)))
-    return changes.judge(found.entries), found
+    return run(journals.bodies(journals.plan(*checks)))
 
 
 def mixed_plan() -> Plan:
@@ -198,13 +194,12 @@ def mixed_bodies() -> list[Body]:
     ]
 
 
-def mixed() -> tuple[Verdict, Journal]:
+def mixed() -> Run:
     """That run, judged."""
-    found = journal(mixed_bodies(), ["journal-load.jsonl ends in half a line"])
-    return changes.judge(found.entries), found
+    return run(mixed_bodies(), ["journal-load.jsonl ends in half a line"])
 
 
-def hostile(text: str) -> tuple[Verdict, Journal]:
+def hostile(text: str) -> Run:
     """A run in which everything that comes from outside is this text."""
     limit = Limit("count", f"basis {text}", high=0.0)
     due = Due("errors", f"disk:{text}", "count", (Within(limit),), f"origin {text}")
@@ -280,8 +275,13 @@ def hostile(text: str) -> tuple[Verdict, Journal]:
             ),
         ]
     bodies += [SessionEnded("load", False, f"detail {text}", 1.0), RunEnded(False, f"end {text}")]
-    found = journal(bodies, [f"torn {text}"])
-    return changes.judge(found.entries), found
+    return run(bodies, [f"torn {text}"])
+
+
+def with_samples(found: Run) -> Run:
+    """The run whose samples are those among its own records."""
+    seen = [look for one in found.entries if (look := sample_from_entry(one)) is not None]
+    return dataclasses.replace(found, samples=lambda: iter(seen))
 
 
 def entry(body: Body) -> Entry:

@@ -4,6 +4,8 @@ import ast
 import functools
 import re
 import shlex
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -14,15 +16,17 @@ from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
+from acceptance.core.advice import PLACEHOLDERS, Advice, placeholders
 from acceptance.core.past import DriftKind
+from acceptance.expect import measurements
 from acceptance.machine import change_rules
 from acceptance.observe.event import table
-from acceptance.reports import advice
-from acceptance.reports.advice import PLACEHOLDERS, Advice, AdviceFileError, Catalogue, placeholders
+from acceptance.reports import advice, languages
+from acceptance.reports.advice import AdviceFileError, Catalogue
+from acceptance.reports.languages import CODES
 
 ENTRY = """
 [[cause]]
-measurements = ["a", "b"]
 events = ["xid.79", "oom"]
 symptom = "It is slow."
 causes = [{ what = "one", tell = "look" }, { what = "two; three", tell = "listen" }]
@@ -40,8 +44,8 @@ next = "dmesg"
 shows = "s"
 vendor = "v"
 """
-SHIPPED = sorted(resources.locate("causes").glob("*.toml"))
-ENGLISH = advice.read(resources.locate("causes") / "en.toml")
+NOTHING: Mapping[str, Advice] = {}
+FAMILIES = measurements.shipped()
 
 
 def write(folder: Path, text: str) -> Path:
@@ -50,18 +54,8 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_family_shares_its_entry(tmp_path: Path) -> None:
-    found = advice.read(write(tmp_path, ENTRY + GENERAL))
-    assert set(found.measurements) == {"a", "b"}
-    assert found.measurements["a"] is found.measurements["b"] is found.of_event("oom")
-    assert [(cause.what, cause.tell) for cause in found.measurements["a"].causes] == [
-        ("one", "look"),
-        ("two; three", "listen"),
-    ]
-
-
 def test_an_event_has_the_entry_of_its_code_or_else_of_its_kind(tmp_path: Path) -> None:
-    found = advice.read(write(tmp_path, ENTRY + GENERAL))
+    found = advice.read(write(tmp_path, ENTRY + GENERAL), NOTHING)
     told = [found.of_event(event) for event in ("xid.79", "xid.8", "xid", "oom.4711", "aer.dpc")]
     assert [one.symptom if one else None for one in told] == [
         "It is slow.",
@@ -73,8 +67,8 @@ def test_an_event_has_the_entry_of_its_code_or_else_of_its_kind(tmp_path: Path) 
 
 
 def test_a_command_names_the_place_or_is_the_general_one(tmp_path: Path) -> None:
-    found = advice.read(write(tmp_path, ENTRY + GENERAL))
-    entry, plain = found.measurements["a"], found.by_event["xid"]
+    found = advice.read(write(tmp_path, ENTRY + GENERAL), NOTHING)
+    entry, plain = found.by_event["oom"], found.by_event["xid"]
     assert entry.command({"address": "0000:01:00.0", "name": "sda"}) == "lspci -s 0000:01:00.0"
     assert entry.command({"name": "sda"}) == entry.command({}) == "lspci"
     assert plain.command({}) == plain.command({"address": "0000:01:00.0"}) == "dmesg"
@@ -82,28 +76,21 @@ def test_a_command_names_the_place_or_is_the_general_one(tmp_path: Path) -> None
 
 @each("name", ["address", "slot", "serial", "uuid", "index", "name"])
 def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path: Path) -> None:
-    found = advice.read(write(tmp_path, ENTRY.replace("{address}", f"{{{name}}}")))
-    assert found.measurements["a"].command({name: "it"}) == "lspci -s it"
+    found = advice.read(write(tmp_path, ENTRY.replace("{address}", f"{{{name}}}")), NOTHING)
+    assert found.by_event["oom"].command({name: "it"}) == "lspci -s it"
 
 
 @each(
     "text, told",
     [
-        (ENTRY + ENTRY, "the entry of a: a stands twice"),
-        (ENTRY.replace('"b"', '"a"'), "the entry of a: a stands twice"),
+        (ENTRY + ENTRY, "the entry of xid.79: xid.79 stands twice"),
+        (ENTRY.replace('"oom"', '"xid.79"'), "the entry of xid.79: xid.79 stands twice"),
         (ENTRY + GENERAL + GENERAL, "the entry of xid: xid stands twice"),
-        (ENTRY + "worst = 1\n", "the entry of a: Object contains unknown field `worst`"),
+        (ENTRY + "worst = 1\n", "the entry of xid.79: Object contains unknown field `worst`"),
         ("language = 'en'\n" + ENTRY, "unknown field `language`"),
         (ENTRY.replace("shows", "looks"), "missing required field `shows`|unknown field `looks`"),
-        (
-            ENTRY.replace('["a", "b"]', "[]").replace('["xid.79", "oom"]', "[]"),
-            "entry 1: names neither",
-        ),
-        (
-            ENTRY.replace('measurements = ["a", "b"]\n', "").replace('["xid.79", "oom"]', "[]"),
-            "entry 1: names neither",
-        ),
-        (ENTRY.replace('["a", "b"]', "[1]"), "entry of xid.79: Expected `str`"),
+        (ENTRY.replace('["xid.79", "oom"]', "[]"), "entry 1: names no events"),
+        (ENTRY.replace('["xid.79", "oom"]', "[1]"), "entry 1: Expected `str`"),
         (ENTRY.replace(', { what = "two; three", tell = "listen" }', ""), "length >= 2"),
         (
             ENTRY.replace('{ what = "one"', '{ what = "1", tell = "1" }, ' * 4 + '{ what = "one"'),
@@ -126,14 +113,14 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
         (GENERAL + 'next_anywhere = "lspci"\n', "next_anywhere is for a command with placeholders"),
         ("", "missing required field `cause`"),
         ("[[cause", "at end of document"),
-        ("[words]\n'' = 'x'\n" + ENTRY, "matching regex"),
+        ("[facts]\n'' = 'x'\n" + ENTRY, "matching regex"),
     ],
 )
 def test_a_wrong_file_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(
         AdviceFileError, match=told.replace("{", r"\{").replace("[", r"\[")
     ) as caught:
-        advice.read(write(tmp_path, text))
+        advice.read(write(tmp_path, text), NOTHING)
     assert str(caught.value).startswith("xx.toml")
 
 
@@ -141,20 +128,45 @@ def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
     with pytest.raises(
         AdviceFileError, match=r"^none.toml: cannot be read \(No such file or directory\): install"
     ):
-        advice.read(tmp_path / "none.toml")
+        advice.read(tmp_path / "none.toml", NOTHING)
     (tmp_path / "xx.toml").write_bytes(b"\xff")
     with pytest.raises(AdviceFileError, match=r"^xx.toml: "):
-        advice.read(tmp_path / "xx.toml")
+        advice.read(tmp_path / "xx.toml", NOTHING)
+
+
+def test_advice_of_a_measurement_may_be_that_of_an_event(tmp_path: Path) -> None:
+    shared = languages.catalogue("en").measurements["gemm_bf16_miscompares"]
+    found = advice.read(write(tmp_path, GENERAL), {"a": shared, "b": shared})
+    assert found.of_event("miscompare") == found.measurements["a"] == found.measurements["b"]
+    with pytest.raises(AdviceFileError, match="the entry of miscompare: miscompare stands twice"):
+        advice.read(
+            write(tmp_path, GENERAL.replace('"xid"', '"miscompare"')), {"a": shared, "b": shared}
+        )
+
+
+@each(
+    "old, new, told",
+    [
+        ("[disk_wear]", "[disk_faults2]", "disk_faults2 is here and not in English"),
+        ("[disk_wear]", "[gemm_bf16]", "disk_wear is here and not in English"),
+        ("symptom = ", "symptoms = ", "storage.toml: .*symptom"),
+    ],
+)
+def test_a_translation_has_the_same_entries(tmp_path: Path, old: str, new: str, told: str) -> None:
+    folder = shutil.copytree(resources.locate("measurements") / "zh-CN", tmp_path / "zh-CN")
+    text = (folder / "storage.toml").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "storage.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(AdviceFileError, match=told):
+        advice.translated(folder, FAMILIES)
 
 
 # --- what is shipped ---
 
 
-def entries(found: Catalogue) -> list[Advice]:
+def entries(found: Catalogue) -> set[Advice]:
     """Every entry once."""
-    return list(
-        {id(one): one for one in (*found.measurements.values(), *found.by_event.values())}.values()
-    )
+    return {*found.measurements.values(), *found.by_event.values()}
 
 
 @functools.cache
@@ -215,9 +227,9 @@ def test_the_kinds_of_events_are_all_found() -> None:
     } < event_kinds()
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
-def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(file: Path) -> None:
-    found = advice.read(file)
+@pytest.mark.parametrize("code", CODES)
+def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(code: str) -> None:
+    found = languages.catalogue(code)
     assert all(check.measures for check in collected()), (
         "a check that measures nothing has no causes"
     )
@@ -227,9 +239,9 @@ def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(fi
     assert limited <= measured
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
-def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> None:
-    found = advice.read(file)
+@pytest.mark.parametrize("code", CODES)
+def test_every_kind_of_event_has_its_causes_and_nothing_else_has(code: str) -> None:
+    found = languages.catalogue(code)
     assert {event.partition(".")[0] for event in found.by_event} == event_kinds()
     assert {event for event in found.by_event if "." not in event} == event_kinds(), (
         "an entry of every kind as such"
@@ -247,8 +259,8 @@ def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> 
     assert {event for event in found.by_event if event.startswith("inventory.")} == changes
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
-def test_what_is_next_is_a_command_line(file: Path) -> None:
+@pytest.mark.parametrize("code", CODES)
+def test_what_is_next_is_a_command_line(code: str) -> None:
     known = {
         "cat",
         "dpkg",
@@ -275,7 +287,7 @@ def test_what_is_next_is_a_command_line(file: Path) -> None:
         "apt",
         "rigproof",
     }
-    for one in entries(advice.read(file)):
+    for one in entries(languages.catalogue(code)):
         for command in (one.next, one.next_anywhere):
             if command is None:
                 continue
@@ -290,7 +302,7 @@ def test_what_is_next_is_a_command_line(file: Path) -> None:
 
 
 def test_the_english_sentences_are_sentences() -> None:
-    for one in entries(ENGLISH):
+    for one in entries(languages.catalogue("en")):
         assert one.symptom[0].isupper(), one.symptom
         assert one.symptom.endswith("."), one.symptom
         for text in (

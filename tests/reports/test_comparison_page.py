@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import compared_samples
 import pages
+import translated
 from cases import each
 from pages import page, words
 from test_junit import HOSTILE
 from thoroughness import some
 
-from acceptance.core.language import Language
 from acceptance.reports import comparison_page
 
 ALLOWED = {
@@ -108,7 +108,7 @@ def test_every_table_has_a_name_and_its_heads_a_scope() -> None:
 
 def test_another_language() -> None:
     shown = comparison_page.render(
-        compared_samples.one_machine(), Language("xx", {"The runs": "Läufe"})
+        compared_samples.one_machine(), translated.language({"The runs": "Läufe"})
     )
     assert '<html lang="xx">' in shown
     assert "<h2>Läufe</h2>" in shown

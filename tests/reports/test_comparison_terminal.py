@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import compared_samples
+import translated
 from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
 from thoroughness import some
 
-from acceptance.core.language import Language
 from acceptance.history.comparison import Comparison
 from acceptance.reports import comparison_terminal
 
@@ -111,7 +111,9 @@ def test_hostile_text_stays_text(text: str) -> None:
 
 def test_another_language() -> None:
     terminal, out = piped()
-    words = Language("xx", {"worse": "schlechter", "Measurements outside the noise": "Messwerte"})
+    words = translated.language(
+        {"worse": "schlechter", "Measurements outside the noise": "Messwerte"}
+    )
     comparison_terminal.show(compared_samples.one_machine(), terminal, language=words)
     shown = out.getvalue()
     assert "Messwerte" in shown

@@ -4,7 +4,6 @@ names of segments and logs, JSON.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -18,13 +17,12 @@ import samples
 from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from runs import write_views
 from thoroughness import examples, some
 
 from acceptance.journal import reader, run_folder, segment
-from acceptance.machine import changes
 from acceptance.reports import junit, plain_json, verdict_json
 from acceptance.reports.page import render
-from acceptance.run import outputs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
 many = settings(
@@ -80,12 +78,10 @@ def test_megabytes_are_journalled_whole(text: str, tmp_path: Path) -> None:
 
 
 def test_a_time_that_is_none_is_left_out_of_junit() -> None:
-    found = samples.journal(hostile.run())
+    found = samples.run(hostile.run())
     for utc in (hostile.EVERYTHING, "", "2026-01-01"):
-        changed = dataclasses.replace(
-            found, entries=tuple(msgspec.structs.replace(one, utc=utc) for one in found.entries)
-        )
-        data = junit.render(changes.judge(changed.entries), changed)
+        changed = (msgspec.structs.replace(one, utc=utc) for one in found.entries)
+        data = junit.render(runs.judged(changed))
         assert jenkins_schema.faults(data) == []
         assert b"timestamp" not in data
 
@@ -96,7 +92,7 @@ def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> 
     runs.write_segment(folder / "journal.jsonl", hostile.run(), root)
     for name in ("\x1b[2J\u202e", "\udcff\x9b31m"):
         (folder / f"journal-{name}.jsonl").write_bytes(b'{"half\x1b[31m')
-    outputs.write(folder)
+    write_views(folder)
     for name in (run_folder.JUNIT, run_folder.PAGE, run_folder.VERDICT):
         assert_harmless((folder / name).read_text(encoding="utf-8"))
     assert (
@@ -124,8 +120,8 @@ def test_no_log_outside_the_run_is_attached(log: str) -> None:
     def change(place: str, old: str) -> str:
         return log if place == "tool-ran.log" else old
 
-    found = samples.journal(hostile.changed(hostile.run(), change))
-    assert b"ATTACHMENT" not in junit.render(changes.judge(found.entries), found)
+    found = samples.run(hostile.changed(hostile.run(), change))
+    assert b"ATTACHMENT" not in junit.render(found)
 
 
 def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
@@ -141,10 +137,10 @@ def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
             )
         )
     )
-    found = samples.journal(
+    found = samples.run(
         journals.bodies(made)[:-1]
     )  # without its end, so that the run has a testcase of its own
-    data = junit.render(changes.judge(found.entries), found)
+    data = junit.render(found)
     assert jenkins_schema.faults(data) == []
     assert data.count(b"<testcase") == 6
 
@@ -159,15 +155,14 @@ def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
             msgspec.structs.replace(entry, body=body)
             for entry, body in zip(found.entries, hostile.attacked(bodies, text), strict=True)
         ]
-        changed = dataclasses.replace(found, entries=tuple(attacked))
-        verdict = changes.judge(changed.entries)
-        assert verdict.run_id.startswith(text)
-        data = junit.render(verdict, changed)
+        changed = runs.judged(attacked)
+        assert changed.verdict.run_id.startswith(text)
+        data = junit.render(changed)
         assert jenkins_schema.faults(data) == []
         assert_harmless(data.decode())
-        shown = render.render(verdict, changed)
+        shown = render.render(changed)
         assert_harmless(shown)
-        assert_harmless(verdict_json.render(verdict, changed).decode())
+        assert_harmless(verdict_json.render(changed).decode())
         sizes.append((len(data), len(shown)))
     assert max(size for pair in sizes for size in pair) < 8_000_000
 

@@ -172,7 +172,7 @@ def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     said = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
     found = explain(xid(1, f"{said} NVIDIA's catalog: CONTACT_SUPPORT."), NO_LOCATIONS, CHINESE)
     assert found is not None
-    assert str(found.action).startswith(CHINESE.words[said])
+    assert str(found.action).startswith(CHINESE.text(said))
     assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
 
 

@@ -10,7 +10,6 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
 from thoroughness import examples, some
 
-from acceptance.core.fold import fold
 from acceptance.core.verdict import UnreadableRun
 from acceptance.reports import junit
 from acceptance.reports.explanation import labelled_lines
@@ -34,8 +33,9 @@ def cases(data: bytes) -> dict[str, TestCase]:
 
 
 def test_a_run_with_every_outcome() -> None:
-    verdict, found = samples.mixed()
-    data = junit.render(verdict, found)
+    found = samples.mixed()
+    verdict = found.verdict
+    data = junit.render(found)
     assert jenkins_schema.faults(data) == []
     read = cases(data)
     assert list(read) == [*(check.id for check in verdict.checks), junit.RUN]
@@ -78,10 +78,9 @@ def test_a_run_with_every_outcome() -> None:
 
 
 def test_numbers_are_properties_of_their_testcase() -> None:
-    verdict, found = samples.mixed()
+    found = samples.mixed()
     properties = {
-        p.name: p.value
-        for p in cases(junit.render(verdict, found))["memory.bandwidth"].properties()
+        p.name: p.value for p in cases(junit.render(found))["memory.bandwidth"].properties()
     }
     assert properties == {
         "bandwidth[memory]": "11",
@@ -94,8 +93,8 @@ def test_numbers_are_properties_of_their_testcase() -> None:
 
 
 def test_provenance_is_in_the_suite_and_logs_are_attached() -> None:
-    verdict, found = samples.mixed()
-    data = junit.render(verdict, found)
+    found = samples.mixed()
+    data = junit.render(found)
     (suite,) = JUnitXml.fromstring(data)
     properties = {p.name: p.value for p in suite.properties()}
     assert properties["verdict"] == "FAIL"
@@ -110,8 +109,8 @@ def test_provenance_is_in_the_suite_and_logs_are_attached() -> None:
 
 
 def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:
-    verdict, found = samples.passing()
-    data = junit.render(verdict, found)
+    found = samples.passing()
+    data = junit.render(found)
     assert jenkins_schema.faults(data) == []
     assert {name: case.result for name, case in cases(data).items()} == {"link.copy": []}
     assert b' failures="0"' in data
@@ -120,8 +119,8 @@ def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:
 
 @each("text", some(HOSTILE, 4))
 def test_hostile_text_stays_text(text: str) -> None:
-    verdict, found = samples.hostile(text)
-    data = junit.render(verdict, found)
+    found = samples.hostile(text)
+    data = junit.render(found)
     assert jenkins_schema.faults(data) == []
     assert set(cases(data)) == {"subject.one", "subject.two", "subject.three", junit.RUN}
     assert len(data) < 400_000
@@ -133,8 +132,8 @@ def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
     check = journals.check("cpu.gemm", *(journals.due("rate", f"core:{n}") for n in range(512)))
     made = journals.plan(check)
     low = {("rate", f"core:{n}"): 1.0 for n in range(512)}
-    found = samples.journal(journals.bodies(made, low))
-    case = cases(junit.render(fold(found.entries), found))["cpu.gemm"]
+    found = samples.run(journals.bodies(made, low))
+    case = cases(junit.render(found))["cpu.gemm"]
     assert len(case.result[0].text.splitlines()) == 512
     assert "rate on core:511: 1 GB/s, limit >= 100 GB/s" in case.system_out
 
@@ -144,12 +143,12 @@ def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
 def test_every_planned_check_has_one_testcase(
     made: journals.Plan, records: list[journals.Body]
 ) -> None:
-    found = samples.journal([*journals.bodies(made)[:-1], *records])
     try:
-        verdict = fold(found.entries)
+        found = samples.run([*journals.bodies(made)[:-1], *records])
     except UnreadableRun:
         return
-    data = junit.render(verdict, found)
+    verdict = found.verdict
+    data = junit.render(found)
     assert jenkins_schema.faults(data) == []
     read = cases(data)
     assert [name for name in read if name != junit.RUN] == [check.id for check in made.checks]

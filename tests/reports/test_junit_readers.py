@@ -15,7 +15,6 @@ from lxml import etree
 from msgspec.structs import replace
 from test_junit import cases
 
-from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.record import Body, CheckEnded, Measured, ToolRan
 from acceptance.reports import junit
@@ -27,8 +26,8 @@ JENKINS_OUTPUT = 100_000  # characters of system-out that are kept of a test tha
 
 
 def rendered(bodies: list[Body]) -> bytes:
-    found = samples.journal(bodies)
-    return junit.render(fold(found.entries), found)
+    found = samples.run(bodies)
+    return junit.render(found)
 
 
 def beyond(limit: Limit) -> float:
@@ -156,7 +155,7 @@ def test_gitlab_finds_the_first_log_of_every_failure(everything_fails: bytes) ->
 
 @pytest.fixture
 def mixed() -> list[etree._Element]:
-    return list(etree.fromstring(junit.render(*samples.mixed())).iter("testcase"))
+    return list(etree.fromstring(junit.render(samples.mixed())).iter("testcase"))
 
 
 def test_gitlab_shows_the_subject_as_suite_and_the_teaching_as_output(

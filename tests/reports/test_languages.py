@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import ast
-import functools
-import json
+import io
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import jinja2
 import pytest
+from babel.messages.pofile import read_po
 from cases import each
 from test_every_limit import collected
 
 import acceptance
 from acceptance import resources
+from acceptance.core.advice import placeholders
 from acceptance.core.language import ENGLISH
 from acceptance.machine import change_rules
 from acceptance.observe.event import table
-from acceptance.reports import languages
-from acceptance.reports.advice import placeholders
+from acceptance.reports import languages, po_file
 from acceptance.reports.languages import CODES, UnknownLanguage
 
 PACKAGE = Path(acceptance.__file__).parent
 OTHERS = [code for code in CODES if code != ENGLISH.code]
 CHINESE = languages.catalogue("zh-CN")
+LOCALE = resources.locate("locale")
+CATALOGUES = {
+    path: read_po(io.BytesIO(path.read_bytes()))
+    for path in LOCALE.glob("*/LC_MESSAGES/rigproof.po")
+}
+TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
 COMMANDS = re.compile(r"`[^`]*`")
 
 
@@ -72,123 +81,115 @@ def test_without_a_word_the_locale_decides(environ: dict[str, str], code: str) -
 
 def test_a_file_for_every_language_and_none_besides() -> None:
     assert sorted(file.stem for file in resources.locate("causes").glob("*.toml")) == sorted(CODES)
+    assert sorted(one.name.replace("_", "-") for one in LOCALE.iterdir()) == sorted(OTHERS)
 
 
 # --- what is said in it ---
 
 
-def literals_of(path: Path) -> Iterator[str]:
-    """The sentences that a module gives to a Language: `language("...")`,
-    `self._language("...")`, `_("...")`.
-    """
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call) or not node.args:
-            continue
-        name = (
-            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        )
-        if name.lstrip("_") in ("language", "") and (name or isinstance(node.func, ast.Name)):
-            parts = (
-                ast.walk(node.args[0]) if isinstance(node.args[0], ast.IfExp) else [node.args[0]]
-            )
-            yield from (
-                part.value
-                for part in parts
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            )
+def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """The calls that translate a sentence, by the name of what is called."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+            known = name in ("language", "_language", "_", "ngettext", "pgettext", "N_")
+            if known and ast.unparse(node.func) != "options.language":  # that adds --lang
+                yield name, node
 
 
-def literals_in(path: Path) -> Iterator[str]:
+def literals_of(path: Path) -> Iterator[str | None]:
+    """The sentences of a module; None for one that is no literal."""
+    for name, call in calls(ast.parse(path.read_text(encoding="utf-8"))):
+        sentences = {"ngettext": call.args[:2], "pgettext": call.args[1:2]}
+        for argument in sentences.get(name, call.args[:1]):
+            yield argument.value if isinstance(argument, ast.Constant) else None
+
+
+def literals_in(path: Path) -> Iterator[str | None]:
     """The same of a template."""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    for call in environment.parse(path.read_text(encoding="utf-8")).find_all(jinja2.nodes.Call):
-        if (
-            isinstance(call.node, jinja2.nodes.Name)
-            and call.node.name in ("_", "language")
-            and call.args
-        ):
-            for part in [call.args[0], *call.args[0].find_all(jinja2.nodes.Const)]:
-                if isinstance(part, jinja2.nodes.Const) and isinstance(part.value, str):
-                    yield part.value
+    for call in TEMPLATES.parse(path.read_text(encoding="utf-8")).find_all(jinja2.nodes.Call):
+        name = getattr(call.node, "name", "")
+        if name in ("_", "ngettext"):
+            for argument in call.args[: 2 if name == "ngettext" else 1]:
+                yield argument.value if isinstance(argument, jinja2.nodes.Const) else None
 
 
-def tables_in(path: Path) -> Iterator[str]:
-    """Sentences that a module keeps in a constant whose name says so: `_WORDS = {...}` holds
-    what is given to a Language later.
-    """
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
-        )
-        if any(
-            isinstance(target, ast.Name) and target.id.strip("_").endswith("WORDS")
-            for target in targets
-        ):
-            assert isinstance(node, ast.Assign | ast.AnnAssign)
-            value = node.value
-            parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-            yield from (
-                part.value
-                for part in parts
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            )
-
-
-def modules() -> list[Path]:
+def modules() -> Iterator[Path]:
     """Those that speak to a reader in the reader's language."""
-    folders = (PACKAGE / name for name in ("reports", "cli", "notify/schedule"))
-    return [
-        *(path for folder in folders for path in folder.rglob("*.py")),
-        PACKAGE / "run/outputs.py",
-    ]
+    for name in ("reports", "cli", "notify", "run"):
+        yield from (PACKAGE / name).rglob("*.py")
 
 
-@functools.cache
-def said() -> frozenset[str]:
-    """Every sentence that reports say in the language of their reader."""
+def test_every_sentence_is_a_literal() -> None:
+    """So that text from outside cannot be a format, and so that Babel finds it."""
+    others = {
+        path.relative_to(PACKAGE).as_posix(): sum(one is None for one in literals_of(path))
+        for path in modules()
+    }
+    assert {path: number for path, number in others.items() if number} == {
+        "reports/drift_words.py": 1,  # of a table of literals
+        "reports/languages.py": 2,  # a function of its own
+    }
+    assert None not in {
+        one for path in (PACKAGE / "reports").rglob("*.j2") for one in literals_in(path)
+    }
+
+
+def test_babel_finds_every_sentence() -> None:
     templates = (PACKAGE / "reports").rglob("*.j2")
-    found = {text for path in modules() for text in (*literals_of(path), *tables_in(path))}
+    spoken = [path for path in modules() if path.name != "junit.py"]
+    said = {one for path in spoken for one in literals_of(path)}
+    said |= {one for path in templates for one in literals_in(path)}
+    assert {"next", "likely cause {number}", "{n} nights", "basis: {told}"} <= said
+    for catalogue in CATALOGUES.values():
+        for entry in catalogue:
+            said -= {entry.id} if isinstance(entry.id, str) else set(entry.id)
+    assert said == {None}, "not in the catalogue: `make messages` does not find them there"
+
+
+def test_the_catalogues_are_what_make_messages_makes_of_the_code() -> None:
+    """Every sentence of the code is in each, and no other."""
+    script = PACKAGE.parent / "scripts/messages"
+    done = subprocess.run(
+        [script, "--check"],
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"type `make messages`, then translate: {done.stderr[-200:]}"
+
+
+def test_every_sentence_is_translated_whole() -> None:
+    """With all plural forms, and with the placeholders and the commands of the English sentence."""
+    for path, catalogue in CATALOGUES.items():
+        for entry in filter(lambda entry: entry.id, catalogue):
+            plural = not isinstance(entry.id, str)
+            sentences, forms = (entry.id, entry.string) if plural else ([entry.id], [entry.string])
+            assert all(forms), f"{path} has no translation: {entry.id}"
+            assert not entry.fuzzy, f"{path} has a guess: {entry.id}"
+            assert len(forms) == (catalogue.num_plurals if plural else 1), (path, entry.id)
+            for text in (*sentences, *forms):
+                assert placeholders(text) == placeholders(sentences[-1]), (path, text)
+                assert COMMANDS.findall(text) == COMMANDS.findall(sentences[-1]), (path, text)
+
+
+def test_english_reads_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(po_file, "read", pytest.fail)
+    assert languages.choose("en", {}) is ENGLISH
+
+
+def test_every_fact_has_its_name() -> None:
     rules = change_rules.read(resources.locate("changes.toml")).change
-    facts = {name for rule in rules if rule.means != "nothing" for name in rule.facts.values()}
-    return frozenset(found | facts | {text for path in templates for text in literals_in(path)})
+    assert set(CHINESE.facts) == {
+        name for rule in rules if rule.means != "nothing" for name in rule.facts.values()
+    }
 
 
-def test_the_sentences_are_found() -> None:
-    assert {"next", "what it means", "{cause}. How to tell: {tell}"} <= said()
-
-
-def test_every_sentence_has_its_chinese() -> None:
-    missing = sorted(said() - set(CHINESE.words) - set(CHINESE.titles))
-    ready = "\n".join(f'{json.dumps(text, ensure_ascii=False)} = ""' for text in missing)
-    assert not missing, (
-        f"missing in [words] of fixtures/causes/zh-CN.toml, ready to paste:\n{ready}"
-    )
-
-
-def test_no_sentence_is_left_over() -> None:
-    """A word of a table that is handed to a Language later counts as said, wherever it stands."""
-    nodes = (
-        node for path in modules() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    )
-    anywhere = {node.value for node in nodes if isinstance(node, ast.Constant)}
-    unused = sorted(set(CHINESE.words) - said() - anywhere)
-    listed = "\n".join(unused)
-    assert not unused, (
-        "nobody says these any more; take them out of [words] of "
-        f"fixtures/causes/zh-CN.toml:\n{listed}"
-    )
-
-
-@each("name", ["words", "titles", "events", "profiles"])
-def test_a_sentence_keeps_its_placeholders_and_its_commands(name: str) -> None:
+@each("name", ["facts", "titles", "events", "profiles"])
+def test_a_text_keeps_its_commands(name: str) -> None:
     for text, told in getattr(CHINESE, name).items():
         assert COMMANDS.findall(told) == COMMANDS.findall(text), text
-        if name == "words":
-            assert placeholders(told) == placeholders(text), text
 
 
 def test_every_check_has_its_title() -> None:
@@ -244,15 +245,16 @@ def test_the_same_entries_with_the_same_commands() -> None:
         for name, one in mine.items():
             other = theirs[name]
             assert (one.next, one.next_anywhere) == (other.next, other.next_anywhere), name
-            assert (one.measurements, one.events) == (other.measurements, other.events)
+            assert one.events == other.events
             assert len(one.causes) == len(other.causes), name
 
 
 def test_chinese_is_chinese() -> None:
     """Every text of the entries that is more than a line of a command has Chinese in it."""
     for one in {
-        id(one): one for one in (*CHINESE.measurements.values(), *CHINESE.by_event.values())
-    }.values():
+        *CHINESE.measurements.values(),
+        *CHINESE.by_event.values(),
+    }:
         for text in (
             one.symptom,
             one.shows,

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import samples
 from cases import each
 
-from acceptance.core.record import Observed
+from acceptance.machine.observation import decode
 from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
 
 INVENTORY = {
@@ -26,7 +25,7 @@ INVENTORY = {
 
 
 def test_each_component_has_its_place() -> None:
-    found = find_locations(samples.journal([Observed(INVENTORY)]))
+    found = find_locations(decode(INVENTORY))
     assert found.of("gpu0") == found.of("0000:01:00.0") == Location(address="0000:01:00.0")
     second = Location(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
     assert found.of("gpu1") == found.of("0000:81:00.0") == second
@@ -44,9 +43,8 @@ def test_what_was_not_read_is_not_known() -> None:
         "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}],
     }
     for inventory in ({}, unread):
-        found = find_locations(samples.journal([Observed(inventory)]))
+        found = find_locations(decode(inventory))
         assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Location()] * 3
-    assert find_locations(samples.passing()[1]).of("gpu0") == Location()
 
 
 def test_an_address_is_a_place_by_itself() -> None:

@@ -1,23 +1,25 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterator
 
 import journals
 import pages
+import pytest
 import samples
+import translated
 from cases import each
 from pages import page, words
 from test_junit import HOSTILE
 from thoroughness import some
 
-from acceptance.core.fold import fold
-from acceptance.core.language import Language
 from acceptance.core.record import ToolRan
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports.page import render
+from acceptance.reports.page.sections import SECTIONS, Content, Section
 
 ALLOWED = {
     "a",
@@ -100,8 +102,8 @@ def assert_inert(text: str) -> None:
 
 @each("text", some(HOSTILE, 4))
 def test_hostile_text_is_inert(text: str) -> None:
-    verdict, found = samples.hostile(text)
-    shown = render.render(verdict, found)
+    found = samples.hostile(text)
+    shown = render.render(found)
     assert_inert(shown)
     shown.encode("utf-8")
     assert len(shown) < 400_000
@@ -109,7 +111,7 @@ def test_hostile_text_is_inert(text: str) -> None:
 
 
 def test_hostile_inventory_is_inert() -> None:
-    verdict, found = samples.passing()
+    found = samples.passing()
     inventory = {
         "cpu": {"model": HOSTILE[0], "sockets": None, "cores": None, "threads": None},
         "memory": {"total_bytes": 1, "dimms": None, "dimms_unread": HOSTILE[1]},
@@ -131,15 +133,15 @@ def test_hostile_inventory_is_inert() -> None:
         ),
     }
     shown = render.render(
-        verdict, samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])])
+        samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])])
     )
     assert_inert(shown)
     assert "alert(1)" in words(page(shown))
 
 
 def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
-    verdict, found = samples.mixed()
-    shown = render.render(verdict, samples.seen(found))
+    found = samples.mixed()
+    shown = render.render(samples.seen(found))
     assert_inert(shown)
     tree = page(shown)
     assert [element.tag for element in tree.find("body")] == ["header", "main"]
@@ -166,7 +168,7 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
         "provenance",
     ]
     cards = " ".join(words(card) for card in tree.find_class("card"))
-    for finding in verdict.of_kind("error", "skip", "waived"):
+    for finding in found.verdict.of_kind("error", "skip", "waived"):
         assert " ".join(finding.text.split()) in cards
     text = words(tree)
     for expected in (
@@ -181,8 +183,8 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
 
 
 def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
-    verdict, found = samples.mixed()
-    tree = page(render.render(verdict, samples.seen(found)))
+    found = samples.mixed()
+    tree = page(render.render(samples.seen(found)))
     card = next(one for one in tree.find_class("card") if "gpu_count" in words(one))
     text = words(card)
     assert "machine · gpu.present" in text
@@ -200,8 +202,8 @@ def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
 
 
 def test_every_measurement_is_told_with_its_limit_and_basis() -> None:
-    verdict, found = samples.mixed()
-    tree = page(render.render(verdict, found))
+    found = samples.mixed()
+    tree = page(render.render(found))
     rows = {words(row) for row in tree.iterfind(".//section[@class='checks']//tr")}
     assert "memory SN1 11 GB/s ! warn" in rows
     assert "machine 0 ✗ fail" in rows
@@ -226,15 +228,15 @@ def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
             "http://x/logs/y",
         )
     ]
-    found = samples.journal([*journals.bodies(made), *ran])
-    tree = page(render.render(fold(found.entries), found))
+    found = samples.run([*journals.bodies(made), *ran])
+    tree = page(render.render(found))
     links = [link.get("href") for link in tree.iterfind(".//table//a")]
     assert links == ["logs/a-1.log", "logs/b%5Bc%5D%20d.log"]
 
 
 def test_a_reader_without_eyes_finds_the_way() -> None:
-    verdict, found = samples.mixed()
-    tree = page(render.render(verdict, samples.seen(found)))
+    found = samples.mixed()
+    tree = page(render.render(samples.seen(found)))
     assert tree.get("lang") == "en"
     assert tree.findtext(".//title") == "FAIL · rigproof · box"
     levels = [int(element.tag[1]) for element in tree.iter("h1", "h2", "h3", "h4")]
@@ -259,27 +261,27 @@ def test_a_reader_without_eyes_finds_the_way() -> None:
 
 
 def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
-    verdict, found = samples.mixed()
-    language = Language(
-        "en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"}
+    found = samples.mixed()
+    language = translated.language(
+        {"What failed": "WHAT FAILED IN OTHER WORDS", "{n} cores": "{n} CORES"}, "en"
     )
-    tree = page(render.render(verdict, samples.seen(found), language=language))
+    tree = page(render.render(samples.seen(found), language=language))
     assert tree.get("lang") == language.code
     assert tree.get_element_by_id("failed").text == "WHAT FAILED IN OTHER WORDS"
     assert "64 CORES" in words(tree)
 
 
 def test_light_dark_and_paper() -> None:
-    verdict, found = samples.passing()
-    style = page(render.render(verdict, found)).findtext(".//style")
+    found = samples.passing()
+    style = page(render.render(found)).findtext(".//style")
     assert "color-scheme: light dark" in style
     assert "@media screen and (prefers-color-scheme: dark)" in style
     assert "@media print" in style
 
 
 def test_the_machine_is_told_without_what_was_not_captured() -> None:
-    verdict, found = samples.passing()
-    text = words(page(render.render(verdict, samples.seen(found))))
+    found = samples.passing()
+    text = words(page(render.render(samples.seen(found))))
     for expected in (
         "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
         "memory 24 GiB",
@@ -299,24 +301,45 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
     assert "None" not in text
 
 
+def test_of_an_inventory_that_holds_little_the_page_shows_that() -> None:
+    little = {
+        "disks": [{"name": "sda"}],
+        "links": [{"name": "eth0", "speed_mbps": 10000}],
+        "pci": [{"address": "0000:01:00.0", "is_display": True}],
+        "nvml": {"devices": [{"name": "NVIDIA H200"}]},
+        "places": {"0000:01:00.0": {"numa_node": 0}},
+    }
+    found = samples.passing()
+    text = words(page(render.render(samples.seen(found, little))))
+    for expected in (
+        "processor model not shown",
+        "disk sda model not shown",
+        "network eth0 10000 Mbit/s, no driver",
+        "gpu0 · model not told PCI address 0000:01:00.0 kernel driver none",
+        "NVML · NVIDIA H200",
+    ):
+        assert expected in text
+    assert "None" not in text
+
+
 def test_the_ways_between_gpus_are_a_table() -> None:
-    verdict, found = samples.passing()
+    found = samples.passing()
     matrix = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
-    shown = words(page(render.render(verdict, samples.seen(found, matrix=matrix))))
+    shown = words(page(render.render(samples.seen(found, matrix=matrix))))
     assert "gpu0 gpu1 gpu0 X NV4 gpu1 NV4 X" in shown
-    assert "Ways between" not in render.render(verdict, samples.seen(found))
+    assert "Ways between" not in render.render(samples.seen(found))
 
 
 def test_a_page_without_an_inventory_is_a_page() -> None:
-    verdict, found = samples.passing()
-    tree = page(render.render(verdict, found))
+    found = samples.passing()
+    tree = page(render.render(found))
     assert not tree.find_class("gpu")
     assert not list(tree.iter("figure"))
 
 
 def test_nothing_may_be_run_or_fetched() -> None:
-    verdict, found = samples.passing()
-    (policy,) = page(render.render(verdict, found)).xpath(
+    found = samples.passing()
+    (policy,) = page(render.render(found)).xpath(
         "//meta[@http-equiv='Content-Security-Policy']/@content"
     )
     assert (
@@ -326,17 +349,27 @@ def test_nothing_may_be_run_or_fetched() -> None:
 
 
 def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> None:
-    verdict, found = samples.passing()
+    found = samples.passing()
 
     def broken() -> Iterator[TimedSample]:
         yield TimedSample(0, 101.0, GpuSample(GpuReadings(power_w=100.0), component="gpu0"))
         yield TimedSample(1, 102.0, GpuSample(GpuReadings(power_w=300.0), component="gpu0"))
         raise JournalError("telemetry-gpu.jsonl, line 4: is no sample")
 
-    tree = page(render.render(verdict, found, broken()))
+    tree = page(render.render(dataclasses.replace(found, samples=broken)))
     assert "telemetry-gpu.jsonl, line 4: is no sample" in words(tree)
     assert [words(one).startswith("gpu0") for one in tree.iter("figure")] == [True]
     assert "power: 100 to 300 W" in words(tree)
+
+
+def test_a_run_lasts_until_its_last_sample() -> None:
+    """A machine that restarted in the middle of a check was sampled to the end."""
+    found = samples.passing()
+    last = TimedSample(0, found.first.boot_s + 3600.0, GpuSample(GpuReadings(), component="gpu0"))
+    header = page(render.render(found)).find("body/header")
+    assert "how long 60 min" not in words(header)
+    sampled = dataclasses.replace(found, samples=lambda: iter([last]))
+    assert "how long 60 min" in words(page(render.render(sampled)).find("body/header"))
 
 
 def _rgb(colour: str) -> float:
@@ -349,8 +382,8 @@ def _rgb(colour: str) -> float:
 
 
 def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
-    verdict, found = samples.passing()
-    style = page(render.render(verdict, found)).findtext(".//style")
+    found = samples.passing()
+    style = page(render.render(found)).findtext(".//style")
     themes = [
         dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block))
         for block in re.findall(r":root \{[^}]*\}", style)
@@ -381,5 +414,23 @@ def test_a_page_of_a_large_machine_stays_small() -> None:
             for n in range(10)
         )
     )
-    found = samples.journal(journals.bodies(made))
-    assert len(render.render(fold(found.entries), found)) < 800_000
+    found = samples.run(journals.bodies(made))
+    assert len(render.render(found)) < 800_000
+
+
+def test_a_section_is_one_entry_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it shows and its line in the contents follow; one that has nothing to show is left
+    out.
+    """
+    spare = Section("spare", "cards.html.j2", lambda _: Content("What is spare", {"found": []}))
+    empty = Section("empty", "cards.html.j2", lambda _: None)
+    monkeypatch.setattr(render, "SECTIONS", (spare, empty, *SECTIONS))
+    tree = page(render.render(samples.passing()))
+    listed = [(link.get("href"), link.text) for link in tree.xpath("//nav//a")]
+    assert listed[:2] == [
+        ("#spare", "What is spare"),
+        ("#machine", "The machine as found"),
+    ]
+    shown = [part.get("aria-labelledby") for part in tree.xpath("//main/section")]
+    assert shown == ["spare", "machine", "measurements", "untold", "provenance"]
+    assert [f"#{id_}" for id_ in shown] == [address for address, _ in listed]

@@ -21,11 +21,9 @@ import sample_runs
 import samples
 import trend_reports
 from cases import each
+from runs import write_views
 
-from acceptance.core.fold import fold
-from acceptance.journal import samples as journal_samples
 from acceptance.reports.page import nights, render
-from acceptance.run import outputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
@@ -116,7 +114,7 @@ def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(
     name: str, tmp_path: Path
 ) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
-    verdict = outputs.write(folder)
+    verdict = write_views(folder).verdict
     for width in (PHONE, DESK):
         found, console = seen(folder, width)
         assert console == []
@@ -131,15 +129,9 @@ def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(
     "text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"]
 )
 def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> None:
-    found = samples.journal(hostile.attack(text))
-    looks = [
-        look
-        for entry in found.entries
-        if (look := journal_samples.sample_from_entry(entry)) is not None
-    ]
-    (tmp_path / "report.html").write_text(
-        render.render(fold(found.entries), found, looks), encoding="utf-8"
-    )
+    found = samples.run(hostile.attack(text))
+    shown = render.render(samples.with_samples(found))
+    (tmp_path / "report.html").write_text(shown, encoding="utf-8")
     told, console = seen(tmp_path, PHONE)
     assert console == []
     assert (told["acting"], told["handlers"]) == (0, 0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+import translated
 import trend_reports
 from cases import each
 from lxml import html as lxml_html
 from test_junit import HOSTILE
 from thoroughness import some
 
-from acceptance.core.language import Language
 from acceptance.history import trend
 from acceptance.history.trend import TrendPoint, TrendReport, TrendSeries
 from acceptance.reports.page import nights, trends
@@ -122,7 +122,7 @@ def test_another_language() -> None:
     shown = page(
         nights.render(
             trend_reports.machine(),
-            Language("xx", {"Nights of a machine": "Nächte einer Maschine"}),
+            translated.language({"Nights of a machine": "Nächte einer Maschine"}),
         )
     )
     assert shown.get("lang") == "xx"

@@ -4,17 +4,18 @@ picture of the machine, the story.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from pathlib import Path
 
 import journals
-import msgspec
 import pytest
 import sample_machines
 import sample_runs
 from cases import each
 from lxml import html as lxml_html
 from msgspec.structs import replace
+from runs import write_views
 
 from acceptance.core.criterion import Within
 from acceptance.core.finding import Finding
@@ -23,14 +24,15 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due
-from acceptance.core.record import Observed, RunClosed
-from acceptance.core.verdict import Verdict
+from acceptance.core.record import RunClosed
 from acceptance.expect import gpu_limits
-from acceptance.journal import reader
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.observation import NOTHING, decode
 from acceptance.machine.topology import build
 from acceptance.reports.locations import find_locations
 from acceptance.reports.page import bars, cards, heat, peaks, run_log, topology
-from acceptance.run import outputs
 from selftest import drawn_runs
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
@@ -52,10 +54,10 @@ def judged(
 
 
 @functools.cache
-def observed(name: str) -> Observed:
+def observed(name: str) -> tuple[Inventory, tuple[tuple[str, ...], ...]]:
     made = sample_runs.MADE[name]
     seen = sample_machines.inventory(drawn_runs.named(made.machine), made.dead_links)
-    return Observed(msgspec.to_builtins(seen), build(seen, seen.places).rows())
+    return seen, build(seen, seen.places).rows()
 
 
 # --- matrices ---
@@ -96,7 +98,7 @@ def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
 
 
 def test_fewer_nvlinks_than_others_have_stand_out() -> None:
-    found = heat.way_matrix(observed("8xh200-dead-link").matrix)
+    found = heat.way_matrix(observed("8xh200-dead-link")[1])
     assert found is not None
     bad = {
         (row, column)
@@ -106,7 +108,7 @@ def test_fewer_nvlinks_than_others_have_stand_out() -> None:
     }
     assert len(bad) == 14
     assert all("gpu5" in pair for pair in bad)
-    sound = heat.way_matrix(observed("8xh200").matrix)
+    sound = heat.way_matrix(observed("8xh200")[1])
     assert sound is not None
     assert not any(cell.bad for _, line in sound.rows for cell in line)
     assert heat.way_matrix(()) is None
@@ -168,7 +170,7 @@ def test_siblings_that_say_the_same_are_one_row_and_limits_of_their_own_are_told
 
 
 def test_peaks_are_those_of_the_sheet_and_of_the_link() -> None:
-    found = peaks.peaks(observed("8xh200").inventory, gpu_limits.sheets(), ENGLISH)
+    found = peaks.peaks(observed("8xh200")[0], gpu_limits.sheets(), ENGLISH)
     assert found["gemm_bf16", "gpu7"] == peaks.Peak(989.4, "sheet of H200 SXM 141GB")
     assert found["burn_f64", "gpu0"].value == 66.9
     assert found["copy_h2d", "gpu0"].value == pytest.approx(63.0, abs=0.1)
@@ -177,21 +179,17 @@ def test_peaks_are_those_of_the_sheet_and_of_the_link() -> None:
 
 
 def test_of_an_unknown_model_no_peak_is_guessed() -> None:
-    inventory = {
-        **observed("8xh200").inventory,
-        "pci": [{"address": "x", "device_id": "10de:ffff", "is_display": True}],
-        "nvml": {"devices": []},
-    }
-    assert peaks.peaks(inventory, gpu_limits.sheets(), ENGLISH) == {}
-    assert peaks.peaks({}, gpu_limits.sheets(), ENGLISH) == {}
+    pci = [{"address": "x", "device_id": "10de:ffff", "is_display": True}]
+    assert peaks.peaks(decode({"pci": pci}), gpu_limits.sheets(), ENGLISH) == {}
+    assert peaks.peaks(NOTHING, gpu_limits.sheets(), ENGLISH) == {}
 
 
 # --- the picture ---
 
 
 def test_the_picture_shows_switches_nodes_and_a_rail_of_nvlinks() -> None:
-    seen = observed("8xh200-dead-link")
-    found = topology.picture(seen.inventory, seen.matrix, ENGLISH)
+    seen, matrix = observed("8xh200-dead-link")
+    found = topology.picture(seen, matrix, ENGLISH)
     assert found is not None
     kinds = [box.kind for box in found.boxes]
     assert (
@@ -208,12 +206,12 @@ def test_the_picture_shows_switches_nodes_and_a_rail_of_nvlinks() -> None:
 
 
 def test_a_bridge_of_two_is_an_arc_and_a_machine_without_gpus_has_no_picture() -> None:
-    seen = observed("2x3090ti")
-    found = topology.picture(seen.inventory, seen.matrix, ENGLISH)
+    seen, matrix = observed("2x3090ti")
+    found = topology.picture(seen, matrix, ENGLISH)
     assert found is not None
     assert [wire.text for wire in found.wires if wire.kind == "nvlink"] == ["4 NVLinks"]
-    assert topology.picture({}, (), ENGLISH) is None
-    assert topology.picture({**seen.inventory, "pci": []}, (), ENGLISH) is None
+    assert topology.picture(NOTHING, (), ENGLISH) is None
+    assert topology.picture(dataclasses.replace(seen, pci=()), (), ENGLISH) is None
 
 
 # --- the story ---
@@ -244,10 +242,9 @@ def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
 # --- cards ---
 
 
-def shown(verdict: Verdict, found: reader.Journal, *kinds: str) -> list[cards.FindingCard]:
-    return list(
-        cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), find_locations(found), ENGLISH)
-    )
+def shown(found: Run, *kinds: str) -> list[cards.FindingCard]:
+    verdict, where = found.verdict, find_locations(found.inventory)
+    return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), where, ENGLISH))
 
 
 @pytest.fixture(scope="module")
@@ -256,9 +253,8 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
-    found = reader.read(slow)
-    verdict = fold(found.entries)
-    told = shown(verdict, found, "fail")
+    found = journal_run.read(slow)
+    told, verdict = shown(found, "fail"), found.verdict
     assert len(told) < 10 < len(verdict.of_kind("fail"))
     assert sum(len(card.faults) + len(card.texts) for card in told) == len(verdict.of_kind("fail"))
     narrow = next(card for card in told if card.checks == ("watch.pcie_link",))
@@ -276,8 +272,8 @@ def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
 
 
 def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: Path) -> None:
-    found = reader.read(sample_runs.write("reboot", tmp_path / "run"))
-    told = shown(fold(found.entries), found, "error", "skip")
+    found = journal_run.read(sample_runs.write("reboot", tmp_path / "run"))
+    told = shown(found, "error", "skip")
     never = next(card for card in told if card.texts == ("never ran",))
     assert len(never.checks) > 3
     assert [card.checks for card in told if card.texts == ("did not finish",)] == [
@@ -307,7 +303,7 @@ def test_a_margin_is_told_in_the_unit_and_as_a_share(
 
 def page(name: str, folder: Path) -> lxml_html.HtmlElement:
     run = sample_runs.write(name, folder / name)
-    outputs.write(run)
+    write_views(run)
     text = (run / "report.html").read_text(encoding="utf-8")
     assert len(text.encode()) < 1_000_000
     return lxml_html.document_fromstring(text)
@@ -343,7 +339,7 @@ def test_the_recorded_h200_is_shown_with_its_telemetry_tables_and_logs(tmp_path:
 
 
 def test_what_is_slowed_by_heat_is_shaded(slow: Path) -> None:
-    outputs.write(slow)
+    write_views(slow)
     tree = lxml_html.document_fromstring((slow / "report.html").read_text(encoding="utf-8"))
     cool, hot = tree.iter("figure")
     assert not cool.find_class("slow")

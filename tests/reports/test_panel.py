@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import terminal_run
+import translated
 from cases import each
 from rich.console import Console
 from rich.text import Text
@@ -140,6 +141,6 @@ def test_another_language() -> None:
         "too hot": "\u8fc7\u70ed",
         "temp": "\u6e29\u5ea6",
     }
-    lines = drawn(2, 80, UNICODE, Language("zh-CN", words))
+    lines = drawn(2, 80, UNICODE, translated.language(words))
     assert "\u9650\u5236\u539f\u56e0" in lines[0]
     assert "\u8fc7\u70ed" in lines[2]

@@ -30,11 +30,7 @@ from thoroughness import examples, some
 
 from acceptance.core.language import ENGLISH
 from acceptance.core.record import Body, Measured, Note, Observed, RunStarted
-from acceptance.core.verdict import Verdict
 from acceptance.expect import gpu_limits
-from acceptance.journal import samples as journal_samples
-from acceptance.journal.reader import Journal
-from acceptance.machine import changes
 from acceptance.reports import junit, verdict_json
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
@@ -59,19 +55,8 @@ class Watched(StringIO):
         return True
 
 
-def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
-    found = samples.journal(bodies)
-    return changes.judge(found.entries), found
-
-
 def page(bodies: Sequence[Body]) -> str:
-    verdict, found = judged(bodies)
-    looks = [
-        look
-        for entry in found.entries
-        if (look := journal_samples.sample_from_entry(entry)) is not None
-    ]
-    return render.render(verdict, found, looks, gpu_limits.sheets())
+    return render.render(samples.with_samples(samples.run(bodies)), gpu_limits.sheets())
 
 
 def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
@@ -81,7 +66,7 @@ def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
     terminal = Terminal(
         Console(file=out, highlight=False, _environ=environment, force_terminal=watched or None)
     )
-    verdict, found = judged(bodies)
+    found = samples.run(bodies)
     plan = next(body for body in bodies if isinstance(body, RunStarted)).plan
     seen = next(body for body in bodies if isinstance(body, Observed))
     terminal.table("\n".join("  ".join(row) for row in seen.matrix))
@@ -90,7 +75,7 @@ def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
     for entry in found.entries:
         terminal.entry(entry)
     terminal.stop()
-    terminal.verdict(verdict, [f"/runs/{verdict.run_id}/report.html"])
+    terminal.verdict(found.verdict, [f"/runs/{found.verdict.run_id}/report.html"])
     return out.getvalue()
 
 
@@ -155,12 +140,12 @@ def assert_kept(data: bytes, twin: bytes) -> None:
 def views(text: str, place: str | None) -> tuple[bytes, str, str, bytes]:
     """junit.xml, report.html, all that is printed, and verdict.json."""
     bodies = hostile.attack(text, place)
-    verdict, found = judged(bodies)
+    found = samples.run(bodies)
     return (
-        junit.render(verdict, found),
+        junit.render(found),
         page(bodies),
         on_screen(bodies),
-        verdict_json.render(verdict, found),
+        verdict_json.render(found),
     )
 
 
@@ -208,8 +193,8 @@ def test_what_no_record_may_hold_is_refused_on_reading(place: str) -> None:
 @each("flood", some(list(hostile.FLOODS), 3))
 def test_megabytes_in_every_place_make_no_megabytes_of_report(flood: str) -> None:
     bodies = hostile.attack(hostile.FLOODS[flood][:100_000], everywhere)  # of some 200 texts each
-    verdict, found = judged(bodies)
-    assert jenkins_schema.faults(data := junit.render(verdict, found)) == []
+    data = junit.render(samples.run(bodies))
+    assert jenkins_schema.faults(data) == []
     assert len(data) < 2_000_000
     assert len(page(bodies).encode()) < 2_000_000
     assert len(on_screen(bodies).encode()) < 1_000_000
@@ -223,7 +208,7 @@ def test_megabytes_in_every_place_make_no_megabytes_of_report(flood: str) -> Non
 )
 def test_megabytes_in_one_place_add_little(place: str) -> None:
     views: tuple[Callable[[Sequence[Body]], str | bytes], ...] = (
-        lambda bodies: junit.render(*judged(bodies)),
+        lambda bodies: junit.render(samples.run(bodies)),
         page,
         on_screen,
     )
@@ -237,12 +222,12 @@ def test_what_a_reader_can_see_survives() -> None:
     text = "a]]>b <b> & \U0001d558 \"both\" 'quotes' {{ 7*7 }} [bold]x[/] %s"
     bodies = hostile.attack(text, "run-started.plan.gaps[]")
     said = f"{text}attackgpu7: no check of this plan loads it"
-    root = etree.fromstring(junit.render(*judged(bodies)))
+    root = etree.fromstring(junit.render(samples.run(bodies)))
     assert said in root.find(".//testcase[@name='the whole run']/failure").text
     assert said in "".join(lxml_html.document_fromstring(page(bodies)).itertext())
     assert f"UNJUDGED run: {said}\n" in on_screen(bodies)
     assert said in {
-        row["text"] for row in json.loads(verdict_json.render(*judged(bodies)))["unjudged"]
+        row["text"] for row in json.loads(verdict_json.render(samples.run(bodies)))["unjudged"]
     }
 
 

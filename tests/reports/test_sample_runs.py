@@ -6,9 +6,9 @@ import sample_runs
 from cases import each
 from thoroughness import ALL
 
-from acceptance.core.fold import fold
 from acceptance.diagnosis.gpu_history import histories
 from acceptance.journal import reader, segment
+from acceptance.journal import run as journal_run
 
 VERDICTS = {
     "h200": "PASS",
@@ -28,10 +28,9 @@ FEW = ("h200", "2x4090-slow-card", "unjudged")
 @each("name", sample_runs.NAMES if ALL else FEW)
 def test_a_sample_run_is_a_run(name: str, tmp_path: Path) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
-    found = reader.read(folder)
-    assert fold(found.entries).verdict == VERDICTS[name]
+    found = journal_run.read(folder)
+    assert found.verdict.verdict == VERDICTS[name]
     if name != "8xh200":  # its samples are those of the other one
         seen = histories(segment.read_segment(folder / reader.GPU_TELEMETRY).entries)
-        plan = found.entries[0].body.plan  # type: ignore[union-attr]  # it is the beginning of the run
-        assert set(seen) == set(plan.gpus)
+        assert set(seen) == set(found.plan.gpus)
         assert all(history.maximum("power_w") > 200.0 for history in seen.values())

@@ -21,9 +21,9 @@ from thoroughness import ALL, some
 
 from acceptance.__main__ import main
 from acceptance.cli import read
-from acceptance.cli.read import READERS
 from acceptance.observe import draft, inventory
 from acceptance.station.image import __main__ as image_main
+from acceptance.tools import TOOLS
 
 WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode(
     "utf-8"
@@ -124,7 +124,7 @@ def test_a_mistake_in_the_call_is_quoted_harmlessly(arguments: list[str], call: 
         assert_one_sentence(err)
 
 
-@pytest.mark.parametrize("tool", READERS)
+@pytest.mark.parametrize("tool", [tool.name for tool in TOOLS])
 def test_what_is_read_is_told_harmlessly(tool: str, call: Call, tmp_path: Path) -> None:
     known = {
         "kernel-log": (

@@ -58,7 +58,7 @@ def shown(verdict: Verdict) -> list[str]:
 
 
 def test_violations_first_the_verdict_last() -> None:
-    verdict, _ = samples.mixed()
+    verdict = samples.mixed().verdict
     lines = shown(verdict)
     assert (
         lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
@@ -91,8 +91,7 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     other = journals.due("memory_triad", "memory")
     made = journals.plan(journals.check("link.copy", *dues, other))
     low = {(one.measurement, one.component): 1.0 for one in (*dues, other)}
-    found = samples.journal(journals.bodies(made, low))
-    verdict = fold(found.entries)
+    verdict = fold(journals.entries(journals.bodies(made, low)))
     replays = "gpu_pcie_replays on gpu0 to gpu2"
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
     told = [
@@ -110,8 +109,8 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
 
 def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
     made = journals.plan(declared=False)
-    found = samples.journal(journals.bodies(made))
-    assert shown(fold(found.entries))[-1] == "PASS (inventory not declared): 1 passed"
+    verdict = fold(journals.entries(journals.bodies(made)))
+    assert shown(verdict)[-1] == "PASS (inventory not declared): 1 passed"
 
 
 def test_the_plan_is_told_before_anything_is_heated() -> None:
@@ -205,10 +204,10 @@ def test_who_speaks_is_named(source: str, word: str) -> None:
 @each("text", some(HOSTILE, 4))
 def test_hostile_text_is_harmless(text: str) -> None:
     terminal, out = piped()
-    verdict, found = samples.hostile(text)
+    found = samples.hostile(text)
     for entry in found.entries:
         terminal.entry(entry)
-    terminal.verdict(verdict, [])
+    terminal.verdict(found.verdict, [])
     printed = out.getvalue()
     assert "\x1b" not in printed
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed)
@@ -223,7 +222,7 @@ def test_markup_is_text(text: str) -> None:
 
 
 def test_colour_only_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict, _ = samples.mixed()
+    verdict = samples.mixed().verdict
     assert "\x1b" not in "\n".join(shown(verdict))
     terminal, out = watched(100)
     terminal.verdict(verdict, [])
@@ -236,7 +235,7 @@ def test_colour_only_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> 
 
 @each("width", [40, 52, 60, 80, 132])
 def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
-    verdict, _ = samples.mixed()
+    verdict = samples.mixed().verdict
     terminal, out = watched(width)
     terminal.plan(samples.mixed_plan(), "a minute", details=False)
     terminal.verdict(verdict, [])
@@ -374,11 +373,11 @@ def test_a_pass_says_what_could_not_be_judged(
         replace(journals.due(name, component, limit=None), origin=origin)
         for name, component, origin in unjudged
     ]
-    verdict, found = samples.passing(journals.check("gpu.figures", journals.due(), *dues))
-    assert verdict.verdict == "PASS"
-    line = summary.closing_line(verdict)
+    found = samples.passing(journals.check("gpu.figures", journals.due(), *dues))
+    assert found.verdict.verdict == "PASS"
+    line = summary.closing_line(found.verdict)
     assert line.startswith(f"PASS ({told}" if told else "PASS: 1 passed")
-    shown = render.render(verdict, found)
+    shown = render.render(found)
     assert line in shown.partition("<main>")[0].replace("&gt;", ">")
 
 

@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.reports.text import clean, count_of, duration, one_line
+from acceptance.reports.text import clean, duration, one_line
 
 
 @each(
@@ -75,11 +75,3 @@ def test_nothing_harmful_is_left(text: str) -> None:
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
-
-
-def test_counted() -> None:
-    assert [count_of(number, "check") for number in (0, 1, 2)] == [
-        "0 checks",
-        "1 check",
-        "2 checks",
-    ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import translated
 import trend_reports
 from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
 from thoroughness import some
 
-from acceptance.core.language import Language
 from acceptance.history import trend
 from acceptance.history.trend import TrendReport
 from acceptance.reports import trend_terminal, trend_words
@@ -114,7 +114,7 @@ def test_another_language() -> None:
         "All measurements": "Alle Messungen",
         "machine {id}: {nights} recorded": "Maschine {id}: {nights}",
     }
-    trend_terminal.show(trend_reports.machine(), terminal, Language("xx", words))
+    trend_terminal.show(trend_reports.machine(), terminal, translated.language(words))
     assert "Alle Messungen" in out.getvalue()
     assert "Maschine 0123abcd: 40 nights" in out.getvalue()
 

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from test_junit import HOSTILE
 from thoroughness import examples
 
-from acceptance.core.fold import fold
 from acceptance.core.record import RunClosed
 from acceptance.core.verdict import UnreadableRun
 from acceptance.reports import verdict_json
@@ -63,13 +62,12 @@ def closed() -> bytes:
         *samples.mixed_bodies()[:-2],
         RunClosed("cpu.burn", True, {}, "the machine was started again"),
     ]
-    found = samples.journal(bodies)
-    return verdict_json.render(fold(found.entries), found)
+    return verdict_json.render(samples.run(bodies))
 
 
 REAL: dict[str, Callable[[], bytes]] = {
-    "PASS": lambda: verdict_json.render(*samples.passing()),
-    "FAIL": lambda: verdict_json.render(*samples.mixed()),
+    "PASS": lambda: verdict_json.render(samples.passing()),
+    "FAIL": lambda: verdict_json.render(samples.mixed()),
     "closed": closed,
     "unreadable": lambda: verdict_json.unreadable("run-1", "nothing was measured"),
 }
@@ -111,7 +109,7 @@ def test_every_shape_is_closed_and_said() -> None:
 
 
 def test_its_shape() -> None:
-    content = read(verdict_json.render(*samples.mixed()))
+    content = read(verdict_json.render(samples.mixed()))
     assert list(content) == KEYS
     assert content["schema"] == verdict_json.SCHEMA == 3
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
@@ -146,7 +144,7 @@ def test_its_shape() -> None:
 
 
 def test_what_is_not_known_is_absent() -> None:
-    content = read(verdict_json.render(*samples.mixed()))
+    content = read(verdict_json.render(samples.mixed()))
     figures = {
         figure["component"]: figure
         for check in content["checks"]
@@ -168,11 +166,11 @@ def test_what_is_not_known_is_absent() -> None:
         "no limit can be",
         False,
     )
-    assert b"null" not in verdict_json.render(*samples.mixed())
+    assert b"null" not in verdict_json.render(samples.mixed())
 
 
 def test_a_pass() -> None:
-    content = read(verdict_json.render(*samples.passing()))
+    content = read(verdict_json.render(samples.passing()))
     assert (
         content["verdict"],
         content["exit_code"],
@@ -201,12 +199,12 @@ def test_a_run_that_a_later_start_closed() -> None:
 @each("text", [text for text in HOSTILE if len(text) < 1000 and "\ud800" not in text])
 def test_hostile_text_is_kept_as_it_is(text: str) -> None:
     """Programs read it: JSON escapes what it must, and the text stays what the journal holds."""
-    content = read(verdict_json.render(*samples.hostile(text)))
+    content = read(verdict_json.render(samples.hostile(text)))
     assert content["provenance"]["machine"] == text
 
 
 def test_what_is_no_unicode_fits_too() -> None:
-    read(verdict_json.render(*samples.hostile("\ud800 lone")))
+    read(verdict_json.render(samples.hostile("\ud800 lone")))
 
 
 @settings(max_examples=examples(60))
@@ -214,12 +212,11 @@ def test_what_is_no_unicode_fits_too() -> None:
 def test_every_run_that_can_be_judged_fits(
     made: journals.Plan, records: list[journals.Body]
 ) -> None:
-    found = samples.journal([*journals.bodies(made)[:-1], *records])
     try:
-        verdict = fold(found.entries)
+        found = samples.run([*journals.bodies(made)[:-1], *records])
     except UnreadableRun:
         return
-    assert read(verdict_json.render(verdict, found))["verdict"] == verdict.verdict
+    assert read(verdict_json.render(found))["verdict"] == found.verdict.verdict
 
 
 # --- what is wrong is refused ---

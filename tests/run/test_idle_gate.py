@@ -77,7 +77,8 @@ def test_a_machine_without_gpus_is_not_looked_at_again() -> None:
 def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
     reasons = ("gpu0: <b>train</b>\x1b[31m (process 12) computes on it",)
     run_dir = supervisor.new_run_dir(tmp_path)
-    verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(reasons, 1, 7))
+    night = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(reasons, 1, 7))
+    verdict = night.verdict
     assert (verdict.verdict, verdict.exit_code()) == ("UNJUDGED", 3)
     kinds = [type(entry.body) for entry in reader.read(run_dir).entries]
     assert kinds == [RunStarted, Observed, Postponed, RunEnded]
@@ -97,9 +98,8 @@ def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 def test_the_last_night_of_too_many_fails(tmp_path: Path) -> None:
     run_dir = supervisor.new_run_dir(tmp_path)
-    verdict = idle_gate.postpone(
-        prepared(machine(AT_WORK)), run_dir, Postponed(("gpu0: somebody",), 7, 7)
-    )
+    skipped = Postponed(("gpu0: somebody",), 7, 7)
+    verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, skipped).verdict
     assert (verdict.verdict, verdict.exit_code()) == ("FAIL", 1)
     suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
     assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (3, 2, 0, 1)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import journals
 import pytest
-from runs import machine_root, write_segment
+from runs import machine_root, write_segment, write_views
 
-from acceptance.core.verdict import UnreadableRun
+from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
-from acceptance.journal.reader import NoRun
 from acceptance.journal.segment import JournalError
 from acceptance.run import outputs
 
@@ -29,14 +28,14 @@ def run_dir(tmp_path: Path) -> Path:
 
 
 def test_every_view_is_written_and_can_be_written_again(run_dir: Path) -> None:
-    assert outputs.judge(run_dir).verdict == "PASS"
+    assert journal_run.read(run_dir).verdict.verdict == "PASS"
     assert {path.name for path in run_dir.iterdir()} == {"journal.jsonl"}
-    assert outputs.write(run_dir).verdict == "PASS"
+    write_views(run_dir)
     views = {
         name: (run_dir / name).read_bytes() for name in ("verdict.json", "junit.xml", "report.html")
     }
     assert json.loads(views["verdict.json"])["verdict"] == "PASS"
-    outputs.write(run_dir)
+    write_views(run_dir)
     assert {name: (run_dir / name).read_bytes() for name in views} == views
     assert {path.name for path in run_dir.iterdir()} == {"journal.jsonl", *views}
 
@@ -46,7 +45,7 @@ def test_the_verdict_goes_last(run_dir: Path) -> None:
     with pytest.raises(
         JournalError, match=r"report\.html: cannot be written \(Is a directory\): make room"
     ):
-        outputs.write(run_dir)
+        write_views(run_dir)
     assert not (run_dir / "verdict.json").exists()
     assert sorted(path.name for path in run_dir.iterdir()) == [
         "journal.jsonl",
@@ -58,6 +57,7 @@ def test_the_verdict_goes_last(run_dir: Path) -> None:
 UPDATED = """
 import importlib.machinery, sys
 from pathlib import Path
+from acceptance.journal import run
 from acceptance.run import outputs
 
 outputs.load()
@@ -67,7 +67,9 @@ def gone(*_):
     raise RuntimeError("this is of another version now")
 
 jinja2.PackageLoader.get_source = importlib.machinery.SourceFileLoader.get_data = gone
-print(outputs.write(Path(sys.argv[1])).verdict)
+found = run.read(Path(sys.argv[1]))
+outputs.write(found)
+print(found.verdict.verdict)
 """
 
 
@@ -103,12 +105,7 @@ def test_a_link_that_somebody_laid_is_not_written_through(tmp_path: Path) -> Non
     assert not (tmp_path / "x").is_symlink()
 
 
-def test_what_holds_no_run(tmp_path: Path) -> None:
-    with pytest.raises(NoRun):
-        outputs.write(tmp_path)
-    write_segment(tmp_path / "journal.jsonl", [], machine_root(tmp_path / "root"))
-    with pytest.raises(UnreadableRun, match="0 beginnings"):
-        outputs.judge(tmp_path)
+def test_a_run_without_a_plan_has_a_verdict(tmp_path: Path) -> None:
     outputs.write_unreadable(tmp_path, "why")
     found = json.loads((tmp_path / "verdict.json").read_text())
     assert (found["verdict"], found["unjudged"][0]["text"]) == ("UNJUDGED", "why")

@@ -16,11 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
-from product_session import defaults
 
 from acceptance import resources
 from acceptance.core.collection import PlanError
-from acceptance.expect import gpu_limits, limit_book
+from acceptance.expect import gpu_limits
 from acceptance.expect.limit_book import LimitBook
 from acceptance.journal import provenance
 from acceptance.machine.gpu_selection import SelectionError
@@ -62,7 +61,6 @@ def prepare(
 ) -> Callable[..., PreparedRun]:
     """Prepares a run on the tree's machine; `declared` is the text of a machine file."""
     programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
-    monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
     monkeypatch.setattr(
         planning, "start_collection", lambda _root: contextlib.nullcontext(lambda: collected)

@@ -13,7 +13,7 @@ import journals
 import msgspec
 import pytest
 from gpu_machine import device, machine
-from runs import machine_root, write_segment
+from runs import machine_root, write_segment, write_views
 
 from acceptance import resources
 from acceptance.core.fold import fold
@@ -24,10 +24,10 @@ from acceptance.history import baseline_file, location, noise
 from acceptance.history.baseline import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
+from acceptance.journal import run as journal_run
 from acceptance.machine import change_rules
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
-from acceptance.run import outputs
 from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station.host import HostStation
@@ -67,7 +67,7 @@ def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
         *journals.bodies(plan)[1:],
     ]
     write_segment(out / name / reader.SUPERVISOR, bodies, root)
-    return outputs.write(out / name)
+    return write_views(out / name).verdict
 
 
 def accept(out: Path, root: Path, name: str, *, again: bool = False) -> baseline_file.AcceptResult:
@@ -119,7 +119,7 @@ def test_it_can_be_judged_again_anywhere_from_its_journal_alone(tmp_path: Path, 
     before = run(tmp_path, root, "two", OTHER)
     file.unlink()
     (tmp_path / "two").rename(tmp_path / "elsewhere")
-    assert outputs.judge(tmp_path / "elsewhere") == before
+    assert journal_run.read(tmp_path / "elsewhere").verdict == before
 
 
 def test_its_causes_are_told_in_the_reports(tmp_path: Path, root: Path) -> None:
@@ -250,8 +250,8 @@ def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
     assert told(third) == told(fourth) == KNOWN
     day = reader.read(tmp_path / "two").entries[0].utc[:10]
     assert f"6.13 now; told of since {day}; basis: " in fourth.changed[0]
-    assert outputs.judge(tmp_path / "two").of_kind("warn")  # each from its journal alone
-    assert outputs.judge(tmp_path / "four") == fourth
+    assert journal_run.read(tmp_path / "two").verdict.of_kind("warn")  # each from its journal alone
+    assert journal_run.read(tmp_path / "four").verdict == fourth
     assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS
     assert told(run(tmp_path, root, "six", updated("6.12"))) == ([], [])
     assert (
@@ -289,7 +289,7 @@ def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, roo
             *journals.bodies(plan)[1:-1],
         ]
         write_segment(tmp_path / name / reader.SUPERVISOR, [*bodies, RunEnded(end, "")], root)
-        assert [one.event for one in outputs.write(tmp_path / name).of_kind("warn")] == [
+        assert [one.event for one in write_views(tmp_path / name).verdict.of_kind("warn")] == [
             "inventory.software"
         ]
     assert told(run(tmp_path, root, "four", updated("6.13"))) == NEWS
@@ -325,7 +325,7 @@ def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, root:
     chinese = languages.language("zh-CN")
     for name in ("two", "three"):
         run(tmp_path, root, name, updated("6.13"))
-        outputs.write(tmp_path / name, chinese)
+        write_views(tmp_path / name, chinese)
         page = (tmp_path / name / run_folder.PAGE).read_text(encoding="utf-8")
         assert re.search(r"内核：记录基线时（[-0-9]+）是 6\.12，现在是 6\.13", page)  # noqa: RUF001
         assert "6.12 when" not in page

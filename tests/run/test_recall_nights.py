@@ -15,7 +15,7 @@ import journals
 import pytest
 from gpu_machine import device, machine
 from msgspec.structs import replace
-from runs import machine_root, write_segment
+from runs import judged, machine_root, write_segment
 
 from acceptance import resources
 from acceptance.core.plan import Due, Plan
@@ -25,8 +25,8 @@ from acceptance.core.waiver import Waiver
 from acceptance.history import baseline_file, drift_rules, location, noise
 from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder
+from acceptance.journal import run as journal_run
 from acceptance.machine.inventory import Inventory
-from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import HistoryRecall, RecalledPlan
@@ -119,13 +119,13 @@ class Nights:
         )
 
     def close(self) -> Verdict:
-        verdict = outputs.judge(self._folder)
+        run = journal_run.read(self._folder)
         (self._folder / run_folder.VERDICT).write_text(
             "{}"
         )  # its reports are of no interest here, and take their time
-        assert HistoryRecall(self.out, self.root).keep() == ()
+        assert HistoryRecall(self.out, self.root).keep(run) == ()
         self.night += 1
-        return verdict
+        return run.verdict
 
 
 def _utc(moment: float) -> str:
@@ -160,7 +160,7 @@ def test_a_step_is_a_warning_on_the_first_night_and_a_failure_on_the_second(nigh
     second = nights.run(141.6, 152.0)
     assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
     assert "the second night running" in second.of_kind("fail")[0].text
-    assert outputs.judge(nights.out / "night-009") == second  # from its journal alone
+    assert journal_run.read(nights.out / "night-009").verdict == second  # from its journal alone
 
 
 def test_a_night_between_two_of_them_is_no_failure(nights: Nights) -> None:
@@ -328,10 +328,11 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     with contextlib.closing(sqlite3.connect(file)) as newer:
         newer.execute("PRAGMA user_version = 99")
     recalled = nights.recalled()
+    run = judged(journals.entries(journals.bodies(MADE)))
     assert recalled.plan == MADE
     assert recalled.notes[0].text.startswith("this run is not remembered: ")
     assert not recalled.notes[0].trouble
-    assert "the next run adds it" in HistoryRecall(nights.out, nights.root).keep()[0]
+    assert "the next run adds it" in HistoryRecall(nights.out, nights.root).keep(run)[0]
     with pytest.raises(
         HistoryError,
         match=r"in use, so nothing was run, and nights skipped in a row cannot be counted",
@@ -341,6 +342,7 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
 
 def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     sound(nights, 1)
+    run = journal_run.read(nights.out / "night-000")
     broken = nights.out / "broken"
     broken.mkdir()
     (broken / reader.SUPERVISOR).write_text("rubbish\n")
@@ -348,8 +350,14 @@ def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     memory = HistoryRecall(nights.out, nights.root)
     (note,) = nights.recalled(memory=memory).notes
     assert note.text.startswith("not in the history, because they cannot be read: broken (")
-    assert memory.keep() == ()
-    assert HistoryRecall(nights.out, nights.root).keep() == (note.text,)
+    assert memory.keep(run) == ()
+    assert HistoryRecall(nights.out, nights.root).keep(run) == (note.text,)
+    location.database(nights.out, "machine-1").write_bytes(b"no database" * 1000)
+    memory = HistoryRecall(nights.out, nights.root)
+    (anew,) = nights.recalled(memory=memory).notes
+    assert "made anew, with 1 night; the old file is kept as " in anew.text
+    assert anew.text.endswith(f"Z; {note.text}")
+    assert memory.keep(run) == ()
 
 
 # --- counters ---

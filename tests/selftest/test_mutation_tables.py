@@ -4,6 +4,7 @@ enough of them.
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 from cases import each
@@ -24,6 +25,18 @@ def test_a_limit_is_taken_away_turned_round_and_loosened() -> None:
         "warn_low = 0.95 -> warn_low = 0.095",
         "warn_low = 0.95 -> gone",
     ]
+
+
+def test_a_family_without_a_limit_of_it() -> None:
+    head = '[[measurement]]\nnames = [\n    "a", "b",\n]\n'
+    other = "\n[measurement.noise]\nother = 1\n"
+    limit = "\n[measurement.limit]\nhigh = 0\n"
+    gone, *bounds = limit_mutations(head + limit + other)
+    assert gone.change == "limit of a -> gone"
+    assert tomllib.loads(gone.table) == {
+        "measurement": [{"no_limit": "gone", "names": ["a", "b"], "noise": {"other": 1}}]
+    }
+    assert [one.change for one in bounds] == ["high = 0 -> low = 0", "high = 0 -> high = 10"]
 
 
 @each(
@@ -79,13 +92,14 @@ def test_no_limit_and_no_weight_of_the_shipped_tables_is_left_out() -> None:
     for file in tables.files(ROOT):
         text = file.read_text(encoding="utf-8")
         changes = [one.change for one in found[file.name]]
-        assert sum(change.startswith("measurement") for change in changes) == text.count(
-            "\n[[limit]]\n"
+        assert sum(change.startswith(("measurement", "limit of")) for change in changes) == (
+            text.count("\n[[limit]]\n") + text.count("\n[measurement.limit]\n")
         ), file.name
         assert sum(change.startswith("severity = ") for change in changes) == text.count(
             "\nseverity = "
         ), file.name
-    assert len(found["host.toml"]) > 400
+    families = [file for file in tables.files(ROOT) if file.parent.name == "measurements"]
+    assert sum(len(found[file.name]) for file in families) > 200
     assert sum("gone" in one.change for one in found["xid.toml"]) == 172
 
 
@@ -93,12 +107,12 @@ def test_the_books_notice_a_limit_that_is_gone_and_an_event_that_weighs_nothing(
     tmp_path: Path,
 ) -> None:
     ask = tables.noticing(ROOT, tmp_path)
-    host, xid = ROOT / "fixtures/models/host.toml", ROOT / "fixtures/events/xid.toml"
-    assert ask(host, host.read_text(encoding="utf-8")) == ""
+    disks, xid = ROOT / "fixtures/measurements/storage.toml", ROOT / "fixtures/events/xid.toml"
+    assert ask(disks, disks.read_text(encoding="utf-8")) == ""
     gone = next(
-        one for one in tables.mutations(host) if one.change == 'measurement = "disk_faults" -> gone'
+        one for one in tables.mutations(disks) if one.change == "limit of disk_faults -> gone"
     )
-    assert ask(host, gone.table) == "disk_faults: has no limit"
+    assert ask(disks, gone.table) == "disk_faults: has no limit"
     lost = xid.read_text(encoding="utf-8").replace(
         'BUS"\nseverity = "fatal"', 'BUS"\nseverity = "info"'
     )

@@ -12,14 +12,13 @@ import pytest
 from cases import each
 from journals import bodies, check, due, entries, plan
 from run_left import Run
-from runs import machine_root
+from runs import machine_root, write_views
 
 from acceptance.core.criterion import Within
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
 from acceptance.machine import changes
-from acceptance.run import outputs
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
 
@@ -50,7 +49,7 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
     with segment.Writer(run_dir / reader.SUPERVISOR, machine_root(folder / "root")) as writer:
         for entry in entries(records):
             writer.write(entry.body)
-    verdict = outputs.write(run_dir)
+    verdict = write_views(run_dir).verdict
     return Run(verdict.exit_code(), f"{verdict.verdict}\n", "", 3.0, run_dir)
 
 

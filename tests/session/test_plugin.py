@@ -177,8 +177,7 @@ def test_the_plans_share_is_run_in_the_plans_order(product: Product) -> None:
         "link",
         f"""
 @pytest.mark.parametrize("path", ["pinned", "pageable"])
-@pytest.mark.measures("copy_{{path}}", unit="GB/s", per="gpu")
-@pytest.mark.measures("gpu_model_differs", unit="count", per="gpu", fact=True)
+@pytest.mark.measures("gpu_model_differs")
 def test_fast(path, check, planned):
     "Copies, and compares a fact that nothing declared."
     assert planned.id == f"link.fast[{{path}}]"
@@ -363,8 +362,8 @@ def test_collecting_describes_and_runs_nothing(product: Product) -> None:
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(2.5, load="nvbandwidth", per_gib=0.5, slack=120.0, heats=True)
-@pytest.mark.measures("first", unit="GB/s", per="gpu")
-@pytest.mark.measures("second", unit="count", per="cpu", fact=True, waivable=False)
+@pytest.mark.measures("copy_h2d", "copy_faults")
+@pytest.mark.measures("cpu_cores")
 def test_everything(check):
     '''One line.
 
@@ -385,17 +384,18 @@ def test_everything(check):
     assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
     assert (found.slack, found.heats) == (120.0, True)
     assert found.measures == (
-        Measures("first", "GB/s", "gpu"),
-        Measures("second", "count", "cpu", fact=True, waivable=False),
+        Measures("copy_h2d", "GB/s", "gpu"),
+        Measures("copy_faults", "count", "gpus", waivable=False),
+        Measures("cpu_cores", "count", "cpu", fact=True),
     )
 
 
 def test_a_check_that_is_not_marked_as_it_should_be(product: Product) -> None:
-    product.suite("link", PASSES.replace("@copy", "@pytest.mark.measures('copy')"))
+    product.suite("link", PASSES)
     done = product.collect()
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert done.stderr.startswith(
-        "ERROR: link.copy: the mark measures takes a name, a unit and a per ("
+        "ERROR: link.copy: it measures 'copy', which no file of fixtures/measurements has"
     )
     assert not (product.run_dir / "answer.json").exists()
 
@@ -413,7 +413,7 @@ class Item:
         good = {
             "session": (("load",), {}),
             "costs": ((1.0,), {}),
-            "measures": (("copy_{path}",), {"unit": "W", "per": "gpu"}),
+            "measures": (("copy_faults",), {}),
         }
         self.marks = {
             name: SimpleNamespace(args=args, kwargs=kwargs)
@@ -451,25 +451,15 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
         ),
         (Item(costs=((), {"load": "x"})), "its costs are in seconds"),
         (Item(measures=NONE), "a check measures something: add the mark measures"),
-        (
-            Item(measures=((), {"unit": "W", "per": "gpu"})),
-            "the mark measures takes a name, a unit and a per",
-        ),
-        (Item(measures=(("copy",), {"unit": "W"})), "takes a name, a unit and a per"),
-        (
-            Item(measures=(("copy",), {"unit": "W", "per": "gpu", "wavable": True})),
-            "takes a name, a unit and a per",
-        ),
-        (
-            Item(measures=(("copy_{dtype}",), {"unit": "W", "per": "gpu"})),
-            "takes a name, a unit and a per",
-        ),
+        (Item(measures=(("copy",), {})), "it measures 'copy', which no file of"),
+        (Item(measures=(("copy_h2d", 7), {})), "it measures 7, which no file of"),
+        (Item(measures=(("copy_h2d",), {"per": "gpu"})), "with names and nothing else"),
         (
             Item(costs=((1.0,), {"load": "burn_{mode}"})),
             "its load names a parameter that the test has not ('mode')",
         ),
     ],
-    ids=range(12),
+    ids=range(11),
 )
 def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
     with pytest.raises(pytest.UsageError, match=re.escape(told)):
@@ -480,7 +470,7 @@ def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
     assert (found.id, found.measures) == (
         "link.copy[pinned]",
-        (Measures("copy_pinned", "W", "gpu"),),
+        (Measures("copy_faults", "count", "gpus", waivable=False),),
     )
     assert (found.load, found.slack, found.heats) == (None, 0.0, False)
     burn = plugin.describe(

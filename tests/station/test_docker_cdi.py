@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import gpu_machine
 import pytest
 from box import Probe
 from second import carry
@@ -105,16 +106,7 @@ def cdi(
 
 
 def gpu(number: int) -> Gpu:
-    return Gpu(
-        f"gpu{number}",
-        f"0000:0{number}:00.0",
-        "10de:2684",
-        True,
-        f"GPU-rigproof-test{number}",
-        None,
-        None,
-        number,
-    )
+    return gpu_machine.gpu(number, uuid=f"GPU-rigproof-test{number}")
 
 
 LOOK = """

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import gpu_machine
 import pytest
 from cases import each
 
@@ -14,18 +15,8 @@ from acceptance.station import gpu_grant
 from acceptance.station.gpu_grant import DriverFiles, EngineFacts, Grant, GrantError
 
 
-def gpu(number: int, uuid: str | None = "", index: int | None = -1) -> Gpu:
-    own = f"GPU-{number}-aaaa" if uuid == "" else uuid
-    return Gpu(
-        f"gpu{number}",
-        f"0000:0{number + 1}:00.0",
-        "10de:2684",
-        True,
-        own,
-        None,
-        None,
-        number if index == -1 else index,
-    )
+def gpu(number: int, uuid: str | None = "") -> Gpu:
+    return gpu_machine.gpu(number, uuid=f"GPU-{number}-aaaa" if uuid == "" else uuid)
 
 
 TWO = (gpu(0), gpu(1))
@@ -112,7 +103,7 @@ def test_a_specification_that_does_not_name_every_gpu_is_none(specs: list[str]) 
 
 
 def test_a_gpu_that_nvml_does_not_know_has_no_cdi_name() -> None:
-    assert gpu_grant.cdi_names((gpu(0, uuid=None, index=None),), [YAML_BY_INDEX]) is None
+    assert gpu_grant.cdi_names((dataclasses.replace(gpu(0), device=None),), [YAML_BY_INDEX]) is None
     assert gpu_grant.cdi_names((gpu(0, uuid=None),), [YAML_BY_INDEX]) == ("nvidia.com/gpu=0",)
 
 

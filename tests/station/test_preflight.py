@@ -378,13 +378,6 @@ def of_gpus(plan: Plan, *gpus: str) -> Plan:
 BOTH = ("gpu0", "gpu1")
 
 
-def test_the_gpus_of_the_plan_that_are_there(tree: Tree) -> None:
-    inventory = seen(tree, device(0))
-    for names in ((), ("gpu1",), BOTH):
-        found = preflight.due_gpus(of_gpus(journals.plan(), *names, "gpu2"), inventory)
-        assert tuple(gpu.name for gpu in found) == names
-
-
 @pytest.mark.usefixtures("answering")
 def test_gpus_are_granted_or_it_is_said_why_not(
     tree: Tree, monkeypatch: pytest.MonkeyPatch

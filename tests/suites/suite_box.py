@@ -7,16 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from gpu_machine import device, machine
-from product_session import Product, collected, defaults
+from product_session import Product, collected
 
 from acceptance.core.collection import Session
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
-from acceptance.expect import components, limit_book, plan_builder
+from acceptance.expect import components, plan_builder
 from acceptance.machine.inventory import Inventory
 from acceptance.run import planning
 from acceptance.session.check import Check, Violation
@@ -28,8 +27,6 @@ LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0
 def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], digest: str) -> Plan:
     """The plan of these checks on these GPUs, with the limits that they have on that machine."""
     found = tuple(names)
-    with mock.patch.object(limit_book, "read_defaults", defaults):  # half of what a plan takes
-        book = planning.book(None, None, inventory, found)
     return plan_builder.build(
         collected().checks,
         profile="smoke",
@@ -38,7 +35,7 @@ def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], dig
         cannot_detect=(),
         components=components.resolve(None, inventory, frozenset(), found),
         not_offered=(),
-        book=book,
+        book=planning.book(None, None, inventory, found),
         waivers=(),
         declared_in=None,
         only=only,

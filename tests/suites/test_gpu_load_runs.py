@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from gpu_machine import TRAITS, device, machine, uuid
+from gpu_machine import TRAITS, device, gpu, machine, uuid
 
 from acceptance.core.dtype import DTYPES
 from acceptance.expect import gpu_limits
@@ -118,26 +118,26 @@ def seen() -> Inventory:
 
 
 def test_formats_that_a_gpu_has_itself(seen: Inventory) -> None:
-    assert asked("formats", seen, gpus(seen)) == FORMATS
-    assert asked("formats", seen, gpus(seen)[1:]) == {"gpu1": AMPERE}
+    assert asked("formats", gpus(seen)) == FORMATS
+    assert asked("formats", gpus(seen)[1:]) == {"gpu1": AMPERE}
 
 
 @pytest.mark.parametrize("traits", [None, replace(TRAITS, compute_capability=None)])
 def test_a_gpu_that_does_not_tell_what_it_can_is_an_error(traits: Any) -> None:
     silent = machine(device(0), device(1, traits=traits))
     with pytest.raises(ToolError, match="does not tell the compute capability of gpu1: update it"):
-        asked("formats", silent, gpus(silent))
+        asked("formats", gpus(silent))
 
 
 def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
     known, unknown = (
         gpus(seen)[0],
-        replace(gpus(seen)[1], device_id="10de:ffff", model="NVIDIA Unheard Of"),
+        gpu(1, name="NVIDIA Unheard Of"),
     )
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA GeForce RTX 4090")
     assert own is not None
-    assert asked("peaks", (known, unknown)) == {"gpu0": gpu_loads._peaks(own), "gpu1": {}}
-    assert set(gpu_loads._peaks(own)) == set(DTYPES)
+    assert asked("peaks", (known, unknown)) == {"gpu0": own.peak.by_dtype(), "gpu1": {}}
+    assert set(own.peak.by_dtype()) == set(DTYPES)
 
 
 # --- products of matrices ---

@@ -2,24 +2,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from gpu_machine import device
+from gpu_machine import gpu
 
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.loads.protocol import LoadOutput, LoadReading
-from acceptance.machine.gpu import Gpu
 from acceptance.process.command import ProgramResult
-from acceptance.suites.fixtures import gpu_loads
 from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolError
-
-
-def gpu(number: int) -> Gpu:
-    known = device(number)
-    address = known.pci_address or ""
-    return Gpu(f"gpu{number}", address, "10de:2684", True, known.uuid, known.name, None, number)
-
 
 DUE = (gpu(0), gpu(2))
 
@@ -197,7 +188,7 @@ def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
 def test_peaks_of_a_sheet_are_those_of_the_formats() -> None:
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
     assert own is not None
-    assert gpu_loads._peaks(own)["bf16"] == own.peak.bf16
-    assert gpu_loads._peaks(own)["f64"] == own.peak.fp64_tensor
+    assert own.peak.by_dtype()["bf16"] == own.peak.bf16
+    assert own.peak.by_dtype()["f64"] == own.peak.fp64_tensor
     without = msgspec.structs.replace(own, peak=msgspec.structs.replace(own.peak, fp8=None))
-    assert "f8" not in gpu_loads._peaks(without)
+    assert "f8" not in without.peak.by_dtype()

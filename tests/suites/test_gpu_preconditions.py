@@ -108,7 +108,8 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
 def asked(seen: Inventory, name: str, function: Callable[..., None], **given: object) -> Said:
     """Run a check that only looks."""
     made = planned(seen, ("gpu0", "gpu1"), (name,), "d")
-    return ask(made, name, function, inventory=seen, due_gpus=gpus(seen), **given)
+    given |= {"inventory": seen} if name != "link.nvlinks" else {}
+    return ask(made, name, function, due_gpus=gpus(seen), **given)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
 
 def test_pairs_of_a_gpu_that_nvml_does_not_know_are_skipped_too() -> None:
     seen = machine(device(0), device(1))
-    due = tuple(replace(gpu, nvml_index=None) if gpu.name == "gpu1" else gpu for gpu in gpus(seen))
+    due = tuple(replace(gpu, device=None) if gpu.name == "gpu1" else gpu for gpu in gpus(seen))
     made = planned(seen, ("gpu0", "gpu1"), ("link.paths",), "d")
     said = ask(
         made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=due, machine=None

@@ -13,11 +13,11 @@ from typing import Any
 import gpu_texts
 import msgspec
 import pytest
-from gpu_machine import TRAITS, device, look, machine, tree_of, uuid
+from gpu_machine import TRAITS, device, gpu, look, machine, tree_of, uuid
 
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
-from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
@@ -29,8 +29,7 @@ from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import Reading, ToolOutput
 
 DUE = tuple(
-    Gpu(name, "0000:01:00.0", "10de:2684", True, None, model, None, 0)
-    for name, model in (("gpu1", "L4"), ("gpu3", "L40"), ("gpu4", "L4"), ("gpu5", None))
+    gpu(index, name=model) for index, model in ((1, "L4"), (3, "L40"), (4, "L4"), (5, None))
 )
 
 

@@ -107,7 +107,7 @@ class Seen:
             assert (name, len(columns)) == ("burn_steady", len(rows[0]))
             self.tables[component] = rows
 
-        inventory, due, made = box()
+        _, due, made = box()
         self.said: Said = ask(
             made,
             "thermal.steady",
@@ -116,7 +116,6 @@ class Seen:
             due_gpus=due,
             load_spans=spans,
             load_outcomes={name: burn for name, _, _ in spans},
-            inventory=inventory,
             load_tables=tables,
             siblings={"H200": NAMES},
             table=table,

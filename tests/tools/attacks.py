@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from parsers import PARSERS
+
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
-from acceptance.tools import (
-    bandwidth_test,
-    device_query,
-    gpu_burn,
-    nvbandwidth,
-    p2p_bandwidth,
-    stress_ng,
-    stressapptest,
-)
+from acceptance.tools import device_query
 from acceptance.tools.load_output import (
     BURN_OF_GPU,
     BURN_OF_PEER,
@@ -41,8 +35,6 @@ from acceptance.tools.load_output import (
     read_gpu_gemm,
     read_vram,
 )
-from acceptance.tools.read import kernel_log as read_kernel_log
-from acceptance.tools.read import topo
 from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
@@ -110,16 +102,8 @@ def _facts(parse: Callable[[str, int], Any]) -> Read:
 
 DTYPES = ["f64", "f8"]
 READ: dict[str, Read] = {
-    "gpu-burn": _tool(gpu_burn.parse),
+    **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
-    "bandwidthTest": _tool(bandwidth_test.parse),
-    "p2pBandwidthLatencyTest": _tool(p2p_bandwidth.parse),
-    "nvbandwidth": _tool(nvbandwidth.parse),
-    "topo-m": _tool(topo.parse, topo.matrix),
-    "topo-p2p": _tool(topo.parse_p2p),
-    "kernel-log": _tool(read_kernel_log.read),
-    "stress-ng": _tool(stress_ng.parse),
-    "stressapptest": _tool(stressapptest.parse),
     "smartctl": _facts(smart.parse),
     "dmidecode": _facts(dmi.parse),
     "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
 from cases import each
 
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error
 
 
@@ -78,8 +80,11 @@ def test_not_started() -> None:
         "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared "
         "object file"
     )
-    reason = cuda_error.start_failure(["$ ./nvbandwidth", line])
-    assert reason is not None
-    assert reason.startswith("it did not start: './nvbandwidth: error while")
-    assert "a library is missing" in reason
-    assert cuda_error.start_failure(["hello"]) is None
+    output = cuda_error.not_started("nvbandwidth", "", ["$ ./nvbandwidth", line])
+    assert (output.tool, output.outcome) == ("nvbandwidth", "error")
+    assert output.reason.startswith("it did not start: './nvbandwidth: error while")
+    assert "a library is missing" in output.reason
+    with pytest.raises(
+        UnreadableOutput, match=r"^nvbandwidth: the text holds no line of .*'hello'"
+    ):
+        cuda_error.not_started("nvbandwidth", "\nhello\n", ["hello"])

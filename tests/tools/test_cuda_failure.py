@@ -91,13 +91,13 @@ def test_a_proven_fault_counts_before_an_earlier_error() -> None:
 )
 def test_cause_and_cure(code: int, word: str) -> None:
     error = cuda_error.CudaError(code, None)
-    assert word in error.sentence()
+    assert word in error.reason
     assert not error.hardware
 
 
 def test_a_code_that_is_not_in_the_table() -> None:
     error = cuda_error.CudaError(12345, "odd")
-    assert "12345 (odd)" in error.sentence()
+    assert "12345 (odd)" in error.reason
     assert not error.hardware
 
 

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import each
+from parsers import PARSERS
 
 from acceptance.core import plain_text
-from acceptance.tools import (
-    bandwidth_test,
-    device_query,
-    gpu_burn,
-    nvbandwidth,
-    p2p_bandwidth,
-    stress_ng,
-    stressapptest,
-)
-from acceptance.tools.read import kernel_log as read_kernel_log
-from acceptance.tools.read import topo
+from acceptance.tools import TOOLS
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
-PARSERS = {
-    "stress-ng": stress_ng.parse,
-    "stressapptest": stressapptest.parse,
-    "kernel-log": read_kernel_log.read,
-}
-PARSERS["gpu-burn"] = gpu_burn.parse
-PARSERS |= {"nvbandwidth": nvbandwidth.parse, "p2pBandwidthLatencyTest": p2p_bandwidth.parse}
-PARSERS |= {"deviceQuery": device_query.parse, "bandwidthTest": bandwidth_test.parse}
-PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo.parse_p2p}
 ENTRIES = [
     e
     for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
@@ -78,6 +61,12 @@ def test_weather_changes_nothing(entry: dict[str, Any], weather: str) -> None:
 @functools.cache
 def plain(tool: str, text: str) -> object:
     return PARSERS[tool](text)
+
+
+def test_contributing_names_the_tools() -> None:
+    text = (RECORDINGS.parents[1] / "CONTRIBUTING.md").read_text()
+    (names,) = re.findall(r"^.rigproof read TOOL FILE.*TOOL is ([^.]*)\.", text, re.M | re.S)
+    assert re.findall("`([^`]+)`", names) == [tool.name for tool in TOOLS]
 
 
 def test_every_file_is_indexed() -> None:

@@ -26,37 +26,30 @@ BRIDGED = (
 ALONE = "\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t0-71\t0\t\t1\n"
 
 
-def test_argv() -> None:
-    assert topo.argv("nvidia-smi") == ("nvidia-smi", "topo", "-m")
-    assert topo.p2p_argv("nvidia-smi") == ("nvidia-smi", "topo", "-p2p", "r")
-    with pytest.raises(ValueError, match="not 'x'"):
-        topo.p2p_argv("nvidia-smi", capability="x")
+def matrix(text: str) -> topo.MatrixTable:
+    (found,) = topo.read_tables(topo.TOOL, text)
+    return found
 
 
 def test_matrix() -> None:
-    found = topo.matrix(EIGHT)
-    assert found.rows == (*(f"gpu{i}" for i in range(8)), *(f"nic{i}" for i in range(4)))
-    assert found.gpus() == tuple(f"gpu{i}" for i in range(8))
-    assert (
-        found.cells["gpu0", "gpu0"],
-        found.cells["gpu0", "gpu7"],
-        found.cells["nic0", "gpu1"],
-    ) == (
-        "X",
-        "NV18",
-        "PXB",
-    )
-    assert (found.cpu_affinity["gpu7"], found.numa_affinity["gpu7"], found.gpu_numa["gpu7"]) == (
-        "48-95,144-191",
-        "1",
-        None,
-    )
+    found = matrix(EIGHT)
+    assert found.names == (*(f"GPU{i}" for i in range(8)), *(f"NIC{i}" for i in range(4)))
+    assert found.gpus() == {f"gpu{i}": f"GPU{i}" for i in range(8)}
+    assert found.cells["GPU0", "GPU0"] == "X"
+    assert (found.cells["GPU0", "GPU7"], found.cells["NIC0", "GPU1"]) == ("NV18", "PXB")
+    assert found.pairs()["gpu0", "gpu7"] == "NV18"
+    assert len(found.pairs()) == 8 * 7
+    assert found.affinity["GPU7"] == {
+        "CPU Affinity": "48-95,144-191",
+        "NUMA Affinity": "1",
+        "GPU NUMA ID": None,
+    }
 
 
 def test_old_words() -> None:
-    found = topo.matrix(OLD)
-    assert found.cells["gpu0", "mlx5_0"] == "SOC"
-    assert (found.cpu_affinity["gpu3"], found.numa_affinity["gpu3"]) == ("8-15", None)
+    found = matrix(OLD)
+    assert found.cells["GPU0", "mlx5_0"] == "SOC"
+    assert found.affinity["GPU3"] == {"CPU Affinity": "8-15"}
     output = topo.parse(OLD)
     assert output.reading("topo_path_rank")["gpu0->gpu3"] == 5
     with pytest.raises(KeyError):
@@ -114,8 +107,9 @@ def test_many_nics_are_counted() -> None:
 
 
 def test_switches_are_left_out() -> None:
-    text = "GPU0 NVSwitch0 CPU Affinity\nGPU0 X NV6 0-7\nNVSwitch0 NV6 X\n"
-    assert topo.matrix(text).rows == ("gpu0",)
+    text = "GPU0 NVSwitch0 CPU Affinity\nGPU0 X NV6 0-7\nNVSwitch0 {} X\n"
+    for path in ("NV6", "NV4"):
+        assert topo.parse(text.format(path)).reason == "1 GPU: no pair"
 
 
 @each(
@@ -131,22 +125,20 @@ def test_switches_are_left_out() -> None:
     ],
 )
 def test_affinities(row: str, cpu: str | None, numa: str | None, memory: str | None) -> None:
-    found = topo.matrix("\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" + row)
-    assert (found.cpu_affinity["gpu0"], found.numa_affinity["gpu0"], found.gpu_numa["gpu0"]) == (
-        cpu,
-        numa,
-        memory,
-    )
+    found = matrix("\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" + row).affinity["GPU0"]
+    headings = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+    assert tuple(map(found.get, headings)) == (cpu, numa, memory)
 
 
 def test_gpus_without_cpus_beside_gpus_with_some() -> None:
     head = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
-    found = topo.matrix(head + "GPU0\t X \tNV18\t\t0\t\tN/A\nGPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
-    assert dict(found.cpu_affinity) == {"gpu0": None, "gpu1": "1,3"}
-    assert dict(found.numa_affinity) == {"gpu0": "0", "gpu1": "1"}
+    found = matrix(head + "GPU0\t X \tNV18\t\t0\t\tN/A\nGPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
+    first, second = found.affinity["GPU0"], found.affinity["GPU1"]
+    assert (first.get("CPU Affinity"), second["CPU Affinity"]) == (None, "1,3")
+    assert (first["NUMA Affinity"], second["NUMA Affinity"]) == ("0", "1")
     for cut in ("GPU0\t X \tNV18\t0-31\t0\n", "GPU0  X  NV18    0   N/A\n"):
         with pytest.raises(UnreadableOutput, match="cut or unknown"):
-            topo.matrix(head + cut + "GPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
+            matrix(head + cut + "GPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +173,6 @@ def test_both_matrices_in_one_text() -> None:
     assert (output.tool, output.outcome) == ("topo-m", "pass")
     assert {reading.name for reading in output.readings} == {"topo_path_rank", "p2p_ok"}
     assert topo.parse_p2p(EMPTY + REFUSED).reading("p2p_ok") == output.reading("p2p_ok")
-    assert topo.matrix(EMPTY + REFUSED) == topo.matrix(EMPTY)
 
 
 @each(
@@ -212,10 +203,9 @@ def test_p2p_says_why_there_is_no_matrix() -> None:
     assert topo.parse_p2p("No devices were found").outcome == "error"
 
 
-@each("text", ["", "hello", "No devices were found", EIGHT + BRIDGED, ISLANDS])
-def test_no_one_matrix(text: str) -> None:
+def test_paths_are_no_peer_access() -> None:
     with pytest.raises(UnreadableOutput):
-        topo.matrix(text) if text != ISLANDS else topo.parse_p2p(EIGHT)
+        topo.parse_p2p(EIGHT)
 
 
 @each(
@@ -257,7 +247,7 @@ NAMED = "\tGPU0\tIB0\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nIB0\tSYS\t X \n"
 
 
 def test_names_of_devices_stay_as_they_are() -> None:
-    assert topo.matrix(NAMED).rows == ("gpu0", "IB0")
+    assert topo.parse(NAMED).reason == "1 GPU: no pair; 1 NIC: IB0"
 
 
 def test_many_pairs_of_several_paths_are_not_all() -> None:

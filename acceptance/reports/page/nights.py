@@ -47,6 +47,7 @@ def render(report: TrendReport, language: Language = ENGLISH) -> str:
     drawn = [(row, trends.draw(row, places)) for row in report.rows if not _is_constant(row)]
     return _template().render(
         _=language,
+        ngettext=language.ngettext,
         language=language,
         words=words,
         opening=words.opening(report, language),

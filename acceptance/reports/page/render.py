@@ -6,37 +6,19 @@ The verdict and the reasons for it come first, then the machine and all measurem
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import jinja2
 from markupsafe import Markup
 
-from acceptance.core import duration
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import quantity
-from acceptance.core.record import RunStarted, Table
-from acceptance.core.spans import CheckSpans
-from acceptance.core.verdict import Verdict
 from acceptance.expect.sheet import Sheet
-from acceptance.journal.reader import Journal
-from acceptance.journal.samples import TimedSample
-from acceptance.journal.segment import JournalError
-from acceptance.machine import recorded_inventory
-from acceptance.reports import drift_words, summary, templating
+from acceptance.journal.run import Run
+from acceptance.reports import summary, templating
 from acceptance.reports import text as reports_text
-from acceptance.reports.locations import find_locations
-from acceptance.reports.page import (
-    bars,
-    cards,
-    curves,
-    heat,
-    machine,
-    peaks,
-    run_log,
-    tables,
-    timeline,
-    topology,
-)
+from acceptance.reports.page import run_log, topology
+from acceptance.reports.page.sections import SECTIONS, page_run
 from acceptance.reports.text import one_line
 
 MOST_ROWS = 60  # of one table; the journal has all
@@ -65,17 +47,6 @@ def load() -> None:
         environment.get_template(name)
 
 
-def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
-    """The samples up to the first that cannot be read.
-
-    The damage is reported: a view of the rest is worth more than none.
-    """
-    try:
-        yield from samples
-    except JournalError as error:
-        damage.append(f"{error}")
-
-
 def _words(language: Language) -> dict[str, str]:
     """The words for outcomes, marks of values, and severities."""
     return {
@@ -91,73 +62,34 @@ def _words(language: Language) -> dict[str, str]:
     }
 
 
-def render(
-    verdict: Verdict,
-    journal: Journal,
-    samples: Iterable[TimedSample] = (),
-    sheets: Sequence[Sheet] = (),
-    language: Language = ENGLISH,
-) -> str:
-    """The page as HTML.
-
-    `samples` are the samples of the GPUs in order; `sheets` the model sheets, for the peaks of
-    bars.
-    """
-    first = duration.first_record(journal.entries)
-    assert first is not None
-    assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = recorded_inventory.observed_record(journal.entries)
-    inventory = observed.inventory
-    damage: list[str] = []
-    seen = timeline.timeline(
-        first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0
-    )
-    known = peaks.peaks(inventory, sheets, language)
-    judged, where = cards.by_key(verdict), find_locations(journal)
-    identities = frozenset(
-        name for place in where.found.values() for name in (place.serial, place.uuid) if name
-    )
-
-    def told_of(*kinds: str) -> list[cards.FindingCard]:
-        return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
-
+def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -> str:
+    """The page as HTML; `sheets` are the model sheets, for the peaks of bars."""
+    page = page_run(run, sheets, language)
+    shared = {"_": language, "ngettext": language.ngettext, "words": _words(language)}
+    contents: list[tuple[str, str]] = []
+    shown: list[Markup] = []
+    for section in SECTIONS:
+        content = section.content(page)
+        if content is None:
+            continue
+        template = _environment().get_template(section.template)
+        about = {**shared, "id": section.id, "title": content.title}
+        shown.append(Markup(template.render(about, **content.values)))
+        if section.listed:
+            contents.append((section.id, content.title))
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
-            _=language,
+            shared,
             language=language,
-            words=_words(language),
-            verdict=verdict,
-            plan=first.body.plan,
-            closing=summary.closing_line(verdict, language),
-            host=verdict.provenance.get("host", language("this machine")),
-            began=run_log.moment(first.utc),
-            seconds=duration.seconds(journal.entries, seen.ended_s),
-            broke_off=run_log.interruption(journal.entries),
-            failed=told_of("fail"),
-            unjudged=told_of("error", "skip"),
-            warned=told_of("warn"),
-            waived=told_of("waived"),
-            parts=list(machine.parts(inventory, language)),
-            changed=[drift_words.translate(text, language) for text in verdict.changed],
-            gpus=list(machine.gpu_cards(inventory, language)),
-            picture=topology.picture(inventory, observed.matrix, language),
-            ways=heat.way_matrix(observed.matrix),
-            groups=[
-                (check, list(bars.groups(check, known, identities, language)))
-                for check in verdict.checks
-            ],
-            curves=list(curves.curves(seen)),
-            cells=curves.cells(seen),
-            sampled_s=curves.cells(seen) * seen.width_s,
-            cell_s=seen.width_s,
-            phases=curves.phases(CheckSpans(journal.entries).spans, seen, first.boot),
-            tables=tables.text_tables(
-                entry.body for entry in journal.entries if isinstance(entry.body, Table)
-            ),
-            events=list(run_log.events(journal.entries)),
-            notes=[*verdict.notes, *journal.torn, *damage],
-            programs=list(run_log.programs(journal)),
+            verdict=run.verdict,
+            closing=summary.closing_line(run.verdict, language),
+            host=run.verdict.provenance.get("host", language("this machine")),
+            began=run_log.moment(run.first.utc),
+            seconds=max(run.seconds, page.seen.ended_s - run.first.boot_s),
+            broke_off=run_log.interruption(run.entries),
+            contents=contents,
+            sections=shown,
         )
     )

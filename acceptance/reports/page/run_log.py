@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from acceptance.core.duration import first_record
 from acceptance.core.record import Entry, Event, RunClosed, RunEnded, ToolRan
-from acceptance.journal.reader import Journal
+from acceptance.journal.run import Run
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")
 # Sessions write the names of logs: a link must lead into the folder of logs beside the page.
@@ -56,21 +55,18 @@ def interruption(entries: Sequence[Entry]) -> RunClosed | None:
     return closed[-1] if closed and not ended else None
 
 
-def events(entries: Sequence[Entry]) -> Iterator[MachineEvent]:
+def events(run: Run) -> Iterator[MachineEvent]:
     """The events of the run, in order."""
-    start = first_record(entries)
-    for entry in entries:
+    for entry in run.entries:
         if isinstance(entry.body, Event):
             at = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
-            same = start is not None and entry.boot == start.boot
-            yield MachineEvent(
-                moment(entry.utc), at - start.boot_s if start and same else None, entry.body
-            )
+            after_s = at - run.first.boot_s if entry.boot == run.first.boot else None
+            yield MachineEvent(moment(entry.utc), after_s, entry.body)
 
 
-def programs(journal: Journal) -> Iterator[ProgramRun]:
+def programs(entries: Sequence[Entry]) -> Iterator[ProgramRun]:
     """The programs that the checks ran."""
-    for entry in journal.entries:
+    for entry in entries:
         if isinstance(body := entry.body, ToolRan):
             safe = body.log is not None and _LOG.fullmatch(body.log)
             address = quote(body.log) if safe and body.log else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from acceptance.core.language import Language
-from acceptance.machine import recorded_inventory
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, PciPlace
 from acceptance.reports.page.names import is_gpu, nvlinks
 from acceptance.reports.text import one_line
 
@@ -117,7 +117,7 @@ class _Canvas:
 
 
 def picture(
-    inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language
+    inventory: Inventory, matrix: Sequence[Sequence[str]], language: Language
 ) -> Picture | None:
     """The picture; None if no GPU is known."""
     devices = list(_devices(inventory))
@@ -136,7 +136,7 @@ def picture(
     links = _nvlinks(matrix)
     wires = (*canvas.wires, *_nvlink_wires(links, canvas.rows, language))
     pairs = [
-        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count)
+        language.ngettext("{a} and {b}: {n} NVLink", "{a} and {b}: {n} NVLinks", count, a=a, b=b)
         for (a, b), count in links.items()
         if a < b
     ]
@@ -147,36 +147,26 @@ def _sentence(device: _Device, node: str, language: Language) -> str:
     where = language(
         "{device} at {address} on {node}", device=device.name, address=device.address, node=node
     )
-    return f"{where}, {language('PCIe switch')} {device.switch}" if device.switch else where
+    switch = language("PCIe switch")
+    return f"{where}, {switch} {device.switch}" if device.switch else where
 
 
-def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
-    places = recorded_inventory.table(inventory, "places")
+def _devices(inventory: Inventory) -> Iterator[_Device]:
+    places = inventory.places
     shared = _switches(places)
-    for gpu in recorded_inventory.recorded_gpus(inventory):
-        node = (places.get(gpu.address) or {}).get("numa_node")
-        yield _device(
-            gpu.name,
-            "gpu",
-            gpu.device.get("name") or "",
-            gpu.address,
-            places,
-            recorded_inventory.table(gpu.device, "traits").get("numa_node")
-            if node is None
-            else node,
-            shared,
-        )
+    for gpu in gpus(inventory):
+        place = places.get(gpu.pci_address)
+        node = place.numa_node if place else None
+        if node is None and gpu.traits is not None:
+            node = gpu.traits.numa_node
+        yield _device(gpu.name, "gpu", gpu.model or "", gpu.pci_address, places, node, shared)
     seen: set[str] = set()
-    for link in sorted(
-        recorded_inventory.rows(inventory, "links"), key=lambda link: "/" not in link["name"]
-    ):
-        address = link.get("pci_address")
-        if address and address in places and address not in seen and not link.get("virtual"):
+    for link in sorted(inventory.links or (), key=lambda link: "/" not in link.name):
+        address = link.pci_address
+        if address and address in places and address not in seen and not link.virtual:
             seen.add(address)
-            model = link.get("driver") or ""
-            yield _device(
-                link["name"], "card", model, address, places, places[address]["numa_node"], shared
-            )
+            model, node = link.driver or "", places[address].numa_node
+            yield _device(link.name, "card", model, address, places, node, shared)
 
 
 def _device(
@@ -184,11 +174,11 @@ def _device(
     kind: str,
     model: str,
     address: str,
-    places: Mapping[str, Any],
+    places: Mapping[str, PciPlace],
     node: int | None,
     shared: Mapping[str, str],
 ) -> _Device:
-    host = (places.get(address) or {}).get("host_bridge", "")
+    host = places[address].host_bridge if address in places else ""
     return _Device(
         one_line(name, 20),
         kind,
@@ -200,20 +190,20 @@ def _device(
     )
 
 
-def _switches(places: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _switches(places: Mapping[str, PciPlace]) -> dict[str, str]:
     """The switch of each device, by the device's address.
 
     It is the nearest bridge that the device shares with another one.
     """
     users: dict[str, list[str]] = {}
     for place in places.values():
-        for bridge in place["bridges"]:
-            users.setdefault(bridge, []).append(place["address"])
+        for bridge in place.bridges:
+            users.setdefault(bridge, []).append(place.address)
     found = {}
     for place in places.values():
-        common = [bridge for bridge in place["bridges"] if len(users[bridge]) > 1]
+        common = [bridge for bridge in place.bridges if len(users[bridge]) > 1]
         if common:
-            found[place["address"]] = one_line(common[-1], 16)
+            found[place.address] = one_line(common[-1], 16)
     return found
 
 
@@ -264,5 +254,5 @@ def _nvlink_wires(
     ):
         x, out = _BUS_X - 44, _BUS_X - 10 + 9 * (place % 4)
         path = f"M{x} {rows[a]}C{out} {rows[a]} {out} {rows[b]} {x} {rows[b]}"
-        said = language("{count} NVLinks", count=links[a, b])
+        said = language.ngettext("{n} NVLink", "{n} NVLinks", links[a, b])
         yield Wire("nvlink", path, said if place < 4 else "", out + 4, (rows[a] + rows[b]) // 2 + 4)

@@ -14,7 +14,7 @@ from acceptance.tools.reading import Outcome, Reading, ToolOutput
 TOOL = "kernel-log"
 
 
-def parse(text: str) -> tuple[KernelEvent, ...]:
+def events(text: str) -> tuple[KernelEvent, ...]:
     """The events in the text of a log.
 
     Reads dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, or pasted parts.
@@ -95,7 +95,7 @@ def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
     return tuple(found)
 
 
-def read(text: str) -> ToolOutput:
+def parse(text: str) -> ToolOutput:
     """Judge the text of a kernel log (`rigproof read kernel-log`).
 
     Readings: `kernel_fatal`, `kernel_error`, `kernel_warning` (count, component `machine`);
@@ -106,10 +106,10 @@ def read(text: str) -> ToolOutput:
     lines = kernel_lines(text)
     if not lines:
         raise UnreadableOutput(TOOL, "", "the text is empty")
-    events = events_of(lines)
-    if all(event.code == CUT for event in events) and not any(line.stamped for line in lines):
+    found = events_of(lines)
+    if all(event.code == CUT for event in found) and not any(line.stamped for line in lines):
         raise UnreadableOutput(TOOL, lines[0].text, "this is no kernel log")
-    outcome, reason = conclude(events)
+    outcome, reason = conclude(found)
     return ToolOutput(
-        TOOL, outcome, reason, _readings(events), tuple(event.to_json_object() for event in events)
+        TOOL, outcome, reason, _readings(found), tuple(event.to_json_object() for event in found)
     )

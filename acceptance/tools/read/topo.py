@@ -18,92 +18,34 @@ _RANK = {"PSB": 1, "PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
 _SHORT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyMatrix:
-    """The matrix by component, without NVSwitches.
-
-    A component is `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`).
-
-    `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU:
-    lists such as `0-31,64-95` as printed, None if the driver says N/A or the text lacks them.
-    """
-
-    rows: tuple[str, ...]
-    cells: Mapping[tuple[str, str], str]
-    cpu_affinity: Mapping[str, str | None]
-    numa_affinity: Mapping[str, str | None]
-    gpu_numa: Mapping[str, str | None]
-
-    def gpus(self) -> tuple[str, ...]:
-        """The GPUs among the rows."""
-        return tuple(self.cpu_affinity)
+def _rank(path: str) -> int:
+    return 0 if path.startswith("NV") else _RANK[path]
 
 
-def argv(binary: str) -> tuple[str, ...]:
-    """The command line."""
-    return (binary, "topo", "-m")
+def _component(name: str) -> str:
+    return name.lower() if name.startswith(("GPU", "NIC")) else name
 
 
-def _matrix(table: MatrixTable) -> TopologyMatrix:
-    names = {
-        name.lower() if name.startswith(("GPU", "NIC")) else name: name
-        for name in table.names
-        if not name.startswith("NVSwitch")
-    }
-    for a, row in names.items():
-        for b, column in names.items():
+def _check_directions(table: MatrixTable) -> None:
+    """Raise UnreadableOutput if a path differs between its two directions."""
+    names = [name for name in table.names if not name.startswith("NVSwitch")]
+    for row in names:
+        for column in names:
             there, back = table.cells[row, column], table.cells[column, row]
             if there != back:
+                a, b = _component(row), _component(column)
                 raise UnreadableOutput(
                     TOOL,
                     f"{row} ... {column}",
                     f"{a}->{b} is {there} and {b}->{a} is {back}: the text is damaged",
                 )
 
-    def affinity(heading: str) -> dict[str, str | None]:
-        return {gpu: table.affinity[name].get(heading) for gpu, name in table.gpus().items()}
 
-    return TopologyMatrix(
-        rows=tuple(names),
-        cells={
-            (a, b): table.cells[row, column]
-            for a, row in names.items()
-            for b, column in names.items()
-        },
-        cpu_affinity=affinity("CPU Affinity"),
-        numa_affinity=affinity("NUMA Affinity"),
-        gpu_numa=affinity("GPU NUMA ID"),
-    )
-
-
-def matrix(text: str) -> TopologyMatrix:
-    """The only `topo -m` matrix of a text.
-
-    Raises UnreadableOutput for no matrix, for different matrices, and for an incomplete one.
-    """
-    found = [table for table in read_tables(TOOL, text) if not table.is_p2p]
-    if not found:
-        raise UnreadableOutput(TOOL, "", table_trouble(TOOL, text))
-    table = only_table(found)
-    if table is None:
-        raise UnreadableOutput(
-            TOOL, "", "the text holds matrices that differ: give one machine at a time"
-        )
-    return _matrix(table)
-
-
-def _pairs(matrix: TopologyMatrix) -> dict[tuple[str, str], str]:
-    return {(a, b): matrix.cells[a, b] for a in matrix.gpus() for b in matrix.gpus() if a != b}
-
-
-def _rank(path: str) -> int:
-    return 0 if path.startswith("NV") else _RANK[path]
-
-
-def _reason(matrix: TopologyMatrix) -> str:
+def _reason(table: MatrixTable) -> str:
     paths: dict[str, list[str]] = {}
-    place = {gpu: index for index, gpu in enumerate(matrix.gpus())}
-    for (a, b), path in sorted(_pairs(matrix).items(), key=lambda pair: _rank(pair[1])):
+    gpus = table.gpus()
+    place = {gpu: index for index, gpu in enumerate(gpus)}
+    for (a, b), path in sorted(table.pairs().items(), key=lambda pair: _rank(pair[1])):
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
     texts = [
@@ -112,35 +54,28 @@ def _reason(matrix: TopologyMatrix) -> str:
     ]
     if len(paths) == 1:
         texts = [entry.replace("pairs", "pairs, all") for entry in texts]
-    others = [name for name in matrix.rows if name not in matrix.gpus()]
+    others = [
+        _component(name)
+        for name in table.names
+        if name not in gpus.values() and not name.startswith("NVSwitch")
+    ]
     nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
     if 0 < len(others) <= _SHORT:
         nics += f": {' '.join(others)}"
-    return (
-        f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: "
-        f"{', '.join(texts) or 'no pair'}{nics}"
-    )
+    return f"{len(gpus)} GPU{'s' * (len(gpus) > 1)}: {', '.join(texts) or 'no pair'}{nics}"
 
 
-def _output(matrix: TopologyMatrix) -> ToolOutput:
-    pairs = {f"{a}->{b}": path for (a, b), path in _pairs(matrix).items()}
-    readings = (
-        [
-            Reading(
-                "topo_path_rank",
-                "count",
-                {pair: float(_rank(path)) for pair, path in pairs.items()},
-            )
-        ]
-        if pairs
-        else []
-    )
+def _output(table: MatrixTable) -> ToolOutput:
+    _check_directions(table)
+    pairs = {f"{a}->{b}": path for (a, b), path in table.pairs().items()}
+    ranks = {pair: float(_rank(path)) for pair, path in pairs.items()}
+    readings = [Reading("topo_path_rank", "count", ranks)] if pairs else []
     links = {
         pair: float(path[2:]) if path.startswith("NV") else 0.0 for pair, path in pairs.items()
     }
     if any(links.values()):
         readings.append(Reading("topo_nvlinks", "count", links))
-    return ToolOutput(TOOL, "pass", _reason(matrix), tuple(readings))
+    return ToolOutput(TOOL, "pass", _reason(table), tuple(readings))
 
 
 def parse(text: str) -> ToolOutput:
@@ -163,7 +98,7 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL, "error", "the text holds topo -m matrices that differ: give one machine at a time"
         )
-    wired = _output(_matrix(table))
+    wired = _output(table)
     if len(paths) == len(tables):
         return wired
     if any(other.gpus() != table.gpus() for other in tables):
@@ -184,20 +119,11 @@ def parse(text: str) -> ToolOutput:
 
 
 P2P_TOOL = "topo-p2p"
-_CAPABILITIES = ("r", "w", "n", "a", "p")
-
-
-def p2p_argv(binary: str, *, capability: str = "r") -> tuple[str, ...]:
-    """The command line. Raises ValueError for a capability that nvidia-smi does not have."""
-    if capability not in _CAPABILITIES:
-        raise ValueError(f"the capability is one of {', '.join(_CAPABILITIES)}, not '{capability}'")
-    return (binary, "topo", "-p2p", capability)
 
 
 def p2p_output(table: MatrixTable) -> ToolOutput:
     """Judge one matrix. *error* if the driver says U (unknown)."""
-    gpus = table.gpus()
-    pairs = {(a, b): table.cells[gpus[a], gpus[b]] for a in gpus for b in gpus if a != b}
+    gpus, pairs = table.gpus(), table.pairs()
     unknown = [f"{a}->{b}" for (a, b), cell in pairs.items() if cell == "U"]
     if unknown:
         return ToolOutput(
@@ -315,6 +241,11 @@ class MatrixTable:
     def gpus(self) -> dict[str, str]:
         """The printed name of each GPU, by component: `gpu0` -> `GPU0`."""
         return {name.lower(): name for name in self.names if _GPU.fullmatch(name)}
+
+    def pairs(self) -> dict[tuple[str, str], str]:
+        """The cell of every ordered pair of GPUs, by component."""
+        gpus = self.gpus()
+        return {(a, b): self.cells[gpus[a], gpus[b]] for a in gpus for b in gpus if a != b}
 
 
 @dataclass(slots=True)

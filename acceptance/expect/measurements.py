@@ -1,0 +1,322 @@
+"""Measurement families: `fixtures/measurements/*.toml`, read strictly.
+
+All that rigproof knows of a measurement stands in one entry: what it is, in which unit and of which
+components, its class limit, how far sound hardware may differ, how its nights are judged, and what
+to do if it is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.advice import Advice
+from acceptance.core.collection import Measures
+from acceptance.core.limit import UNITS, Limit, Worse
+from acceptance.core.strict import Strict, Text
+
+_Spread = Annotated[float, msgspec.Meta(ge=0)]
+_Rate = Annotated[float, msgspec.Meta(ge=0)]
+_Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+# Tables that an entry may take from that of another measurement, by its name.
+_SHARED = ("noise", "noise_in_vm", "advice")
+
+
+class MeasurementFileError(Exception):
+    """One of rigproof's own families is wrong; the message names file, measurement and key."""
+
+
+class _ClassLimit(Strict, frozen=True):
+    basis: Text
+    low: float | None = None
+    high: float | None = None
+    warn_low: float | None = None
+    warn_high: float | None = None
+
+
+class Noise(Strict, frozen=True, kw_only=True):
+    """How far two values of sound hardware may lie apart.
+
+    `share` is of the larger value, `absolute` in the measurement's unit: for one part measured
+    twice. `other` is the same for two parts of one model.
+    """
+
+    basis: Text
+    other: _Spread
+    share: _Spread | None = None
+    absolute: _Spread | None = None
+
+    def __post_init__(self) -> None:
+        if (self.share is None) == (self.absolute is None):
+            raise ValueError("needs either share or absolute")
+        if self.other < self.own:
+            raise ValueError("two parts cannot be nearer to each other than one to itself")
+        if self.share is not None and self.other >= 1:
+            raise ValueError("a share of 1 or more allows every value")
+
+    @property
+    def own(self) -> float:
+        """The spread of one part, as a share or in the measurement's unit."""
+        found = self.absolute if self.absolute is not None else self.share
+        assert found is not None
+        return found
+
+
+class Sense(Strict, frozen=True):
+    """The worse side, if neither limit nor unit decides."""
+
+    worse: Worse
+    basis: Text
+
+
+class Season(Strict, frozen=True):
+    """How far the level may move with the seasons, in the measurement's unit."""
+
+    change: Annotated[float, msgspec.Meta(gt=0)]
+    basis: Text
+
+
+class Rate(Strict, frozen=True, kw_only=True):
+    """The allowed growth of a counter.
+
+    It may grow by `per_day`, and by one `step` in all. Above `most_per_day` it fails at once.
+    Growth is measured over `over_days`.
+
+    `repeats`: two consecutive nights above it fail, and so do as many of the last nights as fail
+    for any other measurement.
+    """
+
+    basis: Text
+    per_day: _Rate
+    most_per_day: _Rate | None = None
+    over_days: _Rate = 0.0
+    step: _Rate = 0.0
+    repeats: bool = False
+
+    def __post_init__(self) -> None:
+        if self.most_per_day is not None and self.most_per_day < self.per_day:
+            raise ValueError("most_per_day is less than per_day")
+
+
+class _Entry(Strict, frozen=True, kw_only=True):
+    names: _Names
+    unit: Text
+    per: Text | _Names
+    what: Text
+    advice: Advice
+    per_in: dict[Text, Text] = msgspec.field(default_factory=dict)
+    fact: bool = False
+    waivable: bool = True
+    limit: _ClassLimit | None = None
+    no_limit: Text | None = None
+    noise: Noise | None = None
+    noise_in_vm: Noise | None = None
+    incomparable: Text | None = None
+    exempt: Text | None = None
+    sense: Sense | None = None
+    season: Season | None = None
+    counter: Rate | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"unit {self.unit!r} is no unit of ours")
+        if not isinstance(self.per, str) and len(self.per) != len(self.names):
+            raise ValueError("per is one class of components, or one for each of the names")
+        told = (self.limit is not None) + (self.no_limit is not None)
+        if told != (0 if self.fact else 1):
+            raise ValueError(
+                "needs either limit or no_limit; a fact has neither, the machine file declares it"
+            )
+        if self.counter is not None and self.exempt is not None:
+            raise ValueError("a counter is judged by its nights: it cannot be exempt")
+
+
+class _Sheet(Strict, frozen=True):
+    title: Text
+    is_not: Text
+    measurement: Annotated[tuple[dict[str, Any], ...], msgspec.Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measurement, and all that rigproof knows of it.
+
+    `per` is its class of components, in the checks of `per_in` another one. `limit` is its class
+    limit; without one `no_limit` says why (a *fact* has neither). `noise` is None where the unit's
+    spread applies, `noise_in_vm` where a VM has none of its own. `incomparable` says why two runs
+    cannot be compared, `exempt` why its nights cannot. `advice_of` is the measurement, perhaps of
+    another family, at whose entry the advice stands.
+    """
+
+    name: str
+    family: str
+    unit: str
+    per: str
+    per_in: Mapping[str, str]
+    fact: bool
+    waivable: bool
+    what: str
+    limit: Limit | None
+    no_limit: str | None
+    noise: Noise | None
+    noise_in_vm: Noise | None
+    incomparable: str | None
+    exempt: str | None
+    sense: Sense | None
+    season: Season | None
+    counter: Rate | None
+    advice: Advice
+    advice_of: str
+
+    def measured_by(self, check: str) -> Measures:
+        """What a check (its id without a parameter) declares if it measures this."""
+        per = self.per_in.get(check, self.per)
+        return Measures(self.name, self.unit, per, self.fact, self.waivable)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A file: its title, and what its measurements are not."""
+
+    name: str
+    title: str
+    is_not: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurements:
+    """Every measurement by its name, in the order of the files, and the families.
+
+    Equal only to itself, so that what is made of it can be kept (a dictionary has no hash).
+    """
+
+    by_name: Mapping[str, Measurement]
+    families: tuple[Family, ...]
+
+    def get(self, name: str) -> Measurement | None:
+        """The measurement of this name; None if no family has it."""
+        return self.by_name.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An entry as it is written, before it takes anything from another one."""
+
+    file: str
+    names: tuple[str, ...]
+    keys: Mapping[str, Any]
+
+
+def _row(file: str, number: int, keys: Mapping[str, Any]) -> _Row:
+    try:
+        names = msgspec.convert(keys.get("names"), _Names)
+    except msgspec.ValidationError as error:
+        raise MeasurementFileError(f"{file}: names of entry {number}: {error}") from error
+    return _Row(file, names, keys)
+
+
+def _complete(row: _Row, rows: Mapping[str, _Row]) -> tuple[dict[str, Any], str]:
+    """The keys of an entry with those that it takes from others; and whose advice it has.
+
+    Raises ValueError for a name without an entry of its own.
+    """
+    keys, advice_of = dict(row.keys), row.names[0]
+    if "like" in keys:
+        like = keys.pop("like")
+        other = rows.get(like) if isinstance(like, str) else None
+        if other is None or "like" in other.keys:
+            raise ValueError(f"like is {like!r}, which has no whole entry of its own")
+        taken = {key: value for key, value in other.keys.items() if key != "per_in"}
+        if "limit" in keys or "no_limit" in keys:
+            taken = {k: value for k, value in taken.items() if k not in ("limit", "no_limit")}
+        advice_of = advice_of if "advice" in keys else other.names[0]
+        keys = {**taken, **keys}
+    for key in _SHARED:
+        name = keys.get(key)
+        if isinstance(name, str):
+            owner = rows.get(name)
+            table = owner.keys.get(key) if owner is not None else None
+            if owner is None or not isinstance(table, dict):
+                raise ValueError(f"{key} is that of {name!r}, which has none of its own")
+            keys[key] = table
+            advice_of = owner.names[0] if key == "advice" else advice_of
+    return keys, advice_of
+
+
+def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
+    """The measurements of an entry. Raises ValueError for what is wrong with it."""
+    keys, advice_of = _complete(row, rows)
+    entry = msgspec.convert(keys, _Entry)
+    given = entry.limit
+    limit = (
+        Limit(entry.unit, given.basis, given.low, given.high, given.warn_low, given.warn_high)
+        if given is not None
+        else None
+    )
+    classes = [entry.per] * len(entry.names) if isinstance(entry.per, str) else entry.per
+    for name, per in zip(entry.names, classes, strict=True):
+        yield Measurement(
+            name=name,
+            family=row.file.removesuffix(".toml"),
+            unit=entry.unit,
+            per=per,
+            per_in=entry.per_in,
+            fact=entry.fact,
+            waivable=entry.waivable,
+            what=entry.what,
+            limit=limit,
+            no_limit=entry.no_limit,
+            noise=entry.noise,
+            noise_in_vm=entry.noise_in_vm,
+            incomparable=entry.incomparable,
+            exempt=entry.exempt,
+            sense=entry.sense,
+            season=entry.season,
+            counter=entry.counter,
+            advice=entry.advice,
+            advice_of=advice_of,
+        )
+
+
+def read(folder: Path) -> Measurements:
+    """The families of a folder.
+
+    Raises MeasurementFileError, naming the file and the measurement, and for a name that stands
+    twice.
+    """
+    families: list[Family] = []
+    rows: dict[str, _Row] = {}
+    entries: list[_Row] = []
+    for path in sorted(folder.glob("*.toml")):
+        sheet = resources.read(path, _Sheet, MeasurementFileError)
+        families.append(Family(path.stem, sheet.title, sheet.is_not))
+        for number, keys in enumerate(sheet.measurement, start=1):
+            row = _row(path.name, number, keys)
+            entries.append(row)
+            for name in row.names:
+                if name in rows:
+                    raise MeasurementFileError(
+                        f"{path.name}: {name} stands twice, first in {rows[name].file}"
+                    )
+                rows[name] = row
+    if not families:
+        raise MeasurementFileError(f"{folder.name}: holds no family: install rigproof again")
+    found: dict[str, Measurement] = {}
+    for row in entries:
+        try:
+            found.update((one.name, one) for one in _measurements(row, rows))
+        except ValueError as error:  # msgspec's too
+            raise MeasurementFileError(f"{row.file}: {row.names[0]}: {error}") from error
+    return Measurements(found, tuple(families))
+
+
+@functools.cache
+def shipped() -> Measurements:
+    """The families that rigproof ships. Raises MeasurementFileError or FixtureMissing."""
+    return read(resources.locate("measurements"))

@@ -1,0 +1,208 @@
+"""The sections of a run's page, in order: a template each, and a function that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from acceptance.core.judgement import Judgement
+from acceptance.core.language import Language
+from acceptance.core.record import Table
+from acceptance.core.spans import CheckSpans
+from acceptance.expect.sheet import Sheet
+from acceptance.journal.run import Run
+from acceptance.journal.samples import TimedSample
+from acceptance.journal.segment import JournalError
+from acceptance.reports import drift_words
+from acceptance.reports.locations import Locations, find_locations
+from acceptance.reports.page import (
+    bars,
+    cards,
+    curves,
+    heat,
+    machine,
+    peaks,
+    run_log,
+    tables,
+    timeline,
+    topology,
+)
+from acceptance.reports.page.cards import MeasurementKey
+from acceptance.reports.page.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class PageRun:
+    """A run, with the language of its page and what several sections share.
+
+    `sheets` are the model sheets. `seen` are the GPUs' samples over time; `damage` says why they
+    end early, if they do.
+    """
+
+    run: Run
+    language: Language
+    sheets: Sequence[Sheet]
+    seen: Timeline
+    damage: tuple[str, ...]
+    places: Locations
+    judged: Mapping[MeasurementKey, Judgement]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What one section of a page shows: its title, and the values of its template by name."""
+
+    title: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the page.
+
+    `id` is its anchor. `content` gives what it shows, None where it has nothing to show: it is left
+    out then. `listed` says whether the contents at the top of the page have it.
+    """
+
+    id: str
+    template: str
+    content: Callable[[PageRun], Content | None]
+    listed: bool = True
+
+
+def page_run(run: Run, sheets: Sequence[Sheet], language: Language) -> PageRun:
+    """A run as its sections take it."""
+    damage: list[str] = []
+    seen = timeline.timeline(run.first.boot_s, _readable(run.samples(), damage), run.seconds)
+    places, judged = find_locations(run.inventory), cards.by_key(run.verdict)
+    return PageRun(run, language, sheets, seen, tuple(damage), places, judged)
+
+
+def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
+    """The samples up to the first that cannot be read.
+
+    The damage is reported: a view of the rest is worth more than none.
+    """
+    try:
+        yield from samples
+    except JournalError as error:
+        damage.append(f"{error}")
+
+
+def _cards(page: PageRun, title: str, *kinds: str) -> Content | None:
+    findings = page.run.verdict.of_kind(*kinds)
+    found = list(cards.cards(findings, page.judged, page.places, page.language))
+    return Content(title, {"found": found}) if found else None
+
+
+def failed(page: PageRun) -> Content | None:
+    """Every failure."""
+    return _cards(page, page.language("What failed"), "fail")
+
+
+def unjudged(page: PageRun) -> Content | None:
+    """Errors, and skips that nobody waived."""
+    return _cards(page, page.language("What could not be judged"), "error", "skip")
+
+
+def warned(page: PageRun) -> Content | None:
+    """Every warning."""
+    return _cards(page, page.language("Warnings"), "warn")
+
+
+def waived(page: PageRun) -> Content | None:
+    """What a waiver accepted."""
+    return _cards(page, page.language("Waived"), "waived")
+
+
+def machine_as_found(page: PageRun) -> Content:
+    """The machine's parts, what changed since the baseline, and the topology."""
+    language, inventory = page.language, page.run.inventory
+    matrix = page.run.matrix
+    values = {
+        "parts": list(machine.parts(inventory, language)),
+        "changed": [drift_words.translate(text, language) for text in page.run.verdict.changed],
+        "gpus": list(machine.gpu_cards(inventory, language)),
+        "picture": topology.picture(inventory, matrix, language),
+        "ways": heat.way_matrix(matrix),
+    }
+    return Content(language("The machine as found"), values)
+
+
+def measurements(page: PageRun) -> Content:
+    """Every measurement of every check beside its limit."""
+    known = peaks.peaks(page.run.inventory, page.sheets, page.language)
+    identities = frozenset(
+        name for place in page.places.found.values() for name in (place.serial, place.uuid) if name
+    )
+    groups = [
+        (check, list(bars.groups(check, known, identities, page.language)))
+        for check in page.run.verdict.checks
+    ]
+    return Content(page.language("Everything measured"), {"groups": groups})
+
+
+def telemetry(page: PageRun) -> Content | None:
+    """The GPUs' temperature, power and clock over the run."""
+    run, seen = page.run, page.seen
+    drawn = list(curves.curves(seen))
+    if not drawn:
+        return None
+    values = {
+        "curves": drawn,
+        "cells": curves.cells(seen),
+        "sampled_s": curves.cells(seen) * seen.width_s,
+        "cell_s": seen.width_s,
+        "phases": curves.phases(CheckSpans(run.entries).spans, seen, run.first.boot),
+        "broke_off": run_log.interruption(run.entries),
+    }
+    return Content(page.language("Over time"), values)
+
+
+def text_tables(page: PageRun) -> Content | None:
+    """The tables that the checks recorded."""
+    recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
+    found = tables.text_tables(recorded)
+    return Content(page.language("Tables"), {"tables": found}) if found else None
+
+
+def events(page: PageRun) -> Content | None:
+    """What the kernel and the driver reported during the run."""
+    found = list(run_log.events(page.run))
+    title = page.language("What the machine told by itself")
+    return Content(title, {"events": found}) if found else None
+
+
+def untold(page: PageRun) -> Content:
+    """What the run cannot tell, its notes, and the waivers."""
+    run = page.run
+    values = {
+        "plan": run.plan,
+        "notes": [*run.verdict.notes, *run.torn, *page.damage],
+        "stale_waivers": run.verdict.stale_waivers,
+    }
+    return Content(page.language("What this run cannot tell"), values)
+
+
+def provenance(page: PageRun) -> Content:
+    """Versions, host, image, and the programs that were run."""
+    values = {
+        "provenance": page.run.verdict.provenance,
+        "programs": list(run_log.programs(page.run.entries)),
+    }
+    return Content(page.language("Where this came from"), values)
+
+
+SECTIONS = (
+    Section("failed", "cards.html.j2", failed),
+    Section("unjudged", "cards.html.j2", unjudged),
+    Section("warned", "cards.html.j2", warned, listed=False),
+    Section("waived", "cards.html.j2", waived, listed=False),
+    Section("machine", "machine.html.j2", machine_as_found),
+    Section("measurements", "measurements.html.j2", measurements),
+    Section("telemetry", "telemetry.html.j2", telemetry),
+    Section("tables", "tables.html.j2", text_tables),
+    Section("events", "events.html.j2", events, listed=False),
+    Section("untold", "untold.html.j2", untold),
+    Section("provenance", "provenance.html.j2", provenance),
+)

@@ -1,0 +1,292 @@
+"""The families of measurements: what is refused of their files, what the shipped ones hold, and
+that the documentation holds the same.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from cases import each
+from real_checks import collected
+
+from acceptance.core.advice import Advice, LikelyCause
+from acceptance.core.collection import Measures
+from acceptance.core.limit import Limit
+from acceptance.expect import measurements
+from acceptance.expect.measurements import (
+    Measurement,
+    MeasurementFileError,
+    Measurements,
+    Noise,
+    Rate,
+    Season,
+    Sense,
+)
+
+SHIPPED = measurements.shipped()
+DOCS = Path(__file__).resolve().parents[2] / "docs/measurements.md"
+
+HEAD = 'title = "Rates"\nis_not = "a proof"\n'
+ADVICE = """
+[measurement.advice]
+symptom = "It is slow."
+causes = [{ what = "one", tell = "look" }, { what = "two", tell = "listen" }]
+next = "lspci"
+shows = "a line"
+vendor = "the serial number"
+"""
+FIRST = (
+    """
+[[measurement]]
+names = ["rate_a", "rate_b"]
+per = ["gpu-a", "gpu-b"]
+unit = "GB/s"
+what = "bytes / seconds"
+no_limit = "no sheet"
+
+[measurement.noise]
+share = 0.1
+other = 0.2
+basis = "n"
+"""
+    + ADVICE
+)
+SECOND = """
+[[measurement]]
+names = ["errors"]
+like = "rate_b"
+per = "gpu"
+per_in = { "link.alone" = "gpus" }
+unit = "count"
+waivable = false
+noise = "rate_a"
+
+[measurement.limit]
+high = 0
+warn_high = -1
+basis = "none"
+
+[measurement.sense]
+worse = "higher"
+basis = "s"
+
+[measurement.season]
+change = 7
+basis = "t"
+
+[measurement.counter]
+per_day = 1
+most_per_day = 1
+basis = "c"
+
+[measurement.noise_in_vm]
+absolute = 1
+other = 1
+basis = "v"
+"""
+FACT = """
+[[measurement]]
+names = ["cores"]
+per = "cpu"
+unit = "count"
+fact = true
+what = "cores"
+incomparable = "i"
+exempt = "e"
+advice = "rate_a"
+"""
+
+
+def families(folder: Path, **texts: str) -> Measurements:
+    for name, text in texts.items():
+        (folder / f"{name}.toml").write_text(HEAD + text, encoding="utf-8")
+    return measurements.read(folder)
+
+
+def test_a_measurement_has_all_that_its_entry_says(tmp_path: Path) -> None:
+    found = families(tmp_path, rates=FIRST)
+    assert [one.title for one in found.families] == ["Rates"]
+    assert found.by_name["rate_b"] == Measurement(
+        name="rate_b",
+        family="rates",
+        unit="GB/s",
+        per="gpu-b",
+        per_in={},
+        fact=False,
+        waivable=True,
+        what="bytes / seconds",
+        limit=None,
+        no_limit="no sheet",
+        noise=Noise(share=0.1, other=0.2, basis="n"),
+        noise_in_vm=None,
+        incomparable=None,
+        exempt=None,
+        sense=None,
+        season=None,
+        counter=None,
+        advice=Advice(
+            "It is slow.",
+            (LikelyCause("one", "look"), LikelyCause("two", "listen")),
+            "lspci",
+            "a line",
+            "the serial number",
+        ),
+        advice_of="rate_a",
+    )
+    assert found.get("rate_c") is None
+
+
+def test_an_entry_takes_what_it_does_not_say_from_another(tmp_path: Path) -> None:
+    found = families(tmp_path, a=SECOND, b=FIRST, c=FACT)
+    one, like = found.by_name["errors"], found.by_name["rate_b"]
+    assert (one.family, one.what, one.advice) == ("a", like.what, like.advice)
+    assert (one.advice_of, one.noise) == ("rate_a", like.noise)
+    assert (one.limit, one.no_limit) == (Limit("count", "none", high=0, warn_high=-1), None)
+    assert (one.sense, one.season) == (Sense("higher", "s"), Season(7.0, "t"))
+    assert one.counter == Rate(per_day=1.0, most_per_day=1.0, basis="c", over_days=0.0, step=0.0)
+    assert one.noise_in_vm == Noise(absolute=1.0, other=1.0, basis="v")
+    assert one.noise_in_vm.own == 1.0
+    fact = found.by_name["cores"]
+    assert (fact.fact, fact.limit, fact.no_limit) == (True, None, None)
+    assert (fact.incomparable, fact.exempt, fact.noise) == ("i", "e", None)
+    assert (fact.advice, fact.advice_of) == (like.advice, "rate_a")
+
+
+def test_the_advice_is_of_the_measurement_at_which_it_stands(tmp_path: Path) -> None:
+    found = families(tmp_path, a=FIRST, b=SECOND + ADVICE)
+    assert found.by_name["errors"].advice_of == "errors"
+    assert found.by_name["rate_b"].advice_of == "rate_a"
+
+
+def test_components_of_single_checks_are_nothing_that_others_take(tmp_path: Path) -> None:
+    first = FIRST.replace("\nwhat =", '\nper_in = { "link.all" = "gpus" }\nwhat =')
+    like = '[[measurement]]\nnames = ["rate_c"]\nlike = "rate_a"\nper = "gpu"\n'
+    found = families(tmp_path, a=first + like)
+    assert found.by_name["rate_a"].per_in == {"link.all": "gpus"}
+    assert found.by_name["rate_c"].per_in == {}
+
+
+def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
+    one = families(tmp_path, a=FIRST + SECOND).by_name["errors"]
+    assert one.measured_by("link.all") == Measures("errors", "count", "gpu", False, False)
+    assert one.measured_by("link.alone") == Measures("errors", "count", "gpus", False, False)
+
+
+@each(
+    "text, told",
+    [
+        (FIRST + FIRST, "a.toml: rate_a stands twice, first in a.toml"),
+        (FIRST.replace('"rate_b"', '"rate_a"'), "a.toml: rate_a stands twice"),
+        (FIRST.replace('["rate_a", "rate_b"]', "[]"), "a.toml: names of entry 1: .*length >= 1"),
+        (FIRST.replace('["rate_a", "rate_b"]', "7"), "a.toml: names of entry 1: Expected `array`"),
+        (FIRST.replace("names", "name"), "a.toml: names of entry 1: "),
+        (FIRST.replace('"gpu-b"]', '"gpu-b", "x"]'), "rate_a: per is one class of components, or"),
+        (FIRST.replace('"GB/s"', '"GB"'), "a.toml: rate_a: unit 'GB' is no unit of ours"),
+        (FIRST.replace("what", "that"), "rate_a: .*(unknown field `that`|required field `what`)"),
+        (FIRST.replace("no_limit", "fact = true\nno_limit"), "needs either limit or no_limit"),
+        (FIRST.replace('no_limit = "no sheet"\n', ""), "needs either limit or no_limit"),
+        (FIRST + "[measurement.limit]\nlow = 1\nbasis = 'b'\n", "needs either limit or no_limit"),
+        (FIRST.replace("share = 0.1", ""), r"either share or absolute.*noise"),
+        (FIRST.replace("share = 0.1", "share = 0.1\nabsolute = 1"), "either share or absolute"),
+        (FIRST.replace("other = 0.2", "other = 0.05"), "two parts cannot be nearer"),
+        (FIRST.replace("other = 0.2", "other = 1.0"), "a share of 1 or more allows every value"),
+        (FIRST.replace("share = 0.1", "share = -0.1"), ">= 0"),
+        (FIRST.replace("shows", "looks"), "rate_a: .*advice"),
+        (FIRST.replace('"lspci"', '"lspci -s {address}"'), "such a command needs it.*advice"),
+        (FIRST + SECOND.replace("= 0\n", "= nan\n"), "errors: high is nan"),
+        (FIRST + SECOND.replace("high = 0\nwarn_high = -1\n", ""), "errors: .*low, high, or both"),
+        (FIRST + SECOND.replace('"higher"', '"more"'), "errors: Invalid enum value.*sense"),
+        (FIRST + SECOND.replace("change = 7", "change = 0"), "errors: .*> 0.*season"),
+        (FIRST + SECOND.replace("most_per_day = 1", "most_per_day = 0.5"), "is less than per_day"),
+        (FIRST + SECOND.replace("per_day = 1\nmost", "per_day = -1\nmost"), ">= 0"),
+        (FIRST + SECOND.replace("waivable", "exempt = 'x'\nwaivable"), "it cannot be exempt"),
+        (FIRST + SECOND.replace('"rate_b"', '"rate_c"'), "like is 'rate_c', which has no whole"),
+        (FIRST + SECOND.replace('"rate_b"', '["rate_b"]'), r"like is \['rate_b'\], which has no"),
+        (FIRST + SECOND.replace('"rate_b"', '"errors"'), "like is 'errors', which has no whole"),
+        (FIRST + SECOND.replace('"rate_a"', '"rate_c"'), "noise is that of 'rate_c', which has no"),
+        (FIRST + SECOND.replace('"rate_a"', '"errors"'), "noise is that of 'errors', which has no"),
+        (FIRST.replace("[[measurement]]", "[[measurements]]"), "a.toml: .*measurement"),
+        ("more = 1\n" + FIRST, "a.toml: .*unknown field `more`"),
+        ("", "a.toml: .*required field `measurement`"),
+        ("[[", "a.toml: "),
+    ],
+)
+def test_what_is_wrong_in_a_family_is_told(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(MeasurementFileError, match=told) as caught:
+        families(tmp_path, a=text)
+    assert str(caught.value).startswith("a.toml: ")
+
+
+def test_a_name_of_two_families_and_a_folder_without_any_are_told(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementFileError, match=r"holds no family: install rigproof again"):
+        measurements.read(tmp_path)
+    with pytest.raises(MeasurementFileError, match=r"b.toml: rate_a stands twice, first in a.toml"):
+        families(tmp_path, a=FIRST, b=FIRST)
+
+
+# --- what is shipped ---
+
+
+def test_every_measurement_is_of_a_check_and_every_check_measures_what_a_family_has() -> None:
+    checks = {check.id.partition("[")[0] for check in collected()}
+    measured = {measures.name for check in collected() for measures in check.measures}
+    assert SHIPPED.by_name.keys() == measured
+    for one in SHIPPED.by_name.values():
+        assert one.per_in.keys() <= checks, one.name
+
+
+# How the documentation writes a component of a class that is not its own name.
+COMPONENTS = (
+    (r"gpu-(pair|peers)", "`gpuA->gpuB`"),
+    (r"gpus(-.*)?", "`gpus`"),
+    (r"gpu(-.*)?", "`gpuN`"),
+    (r"core(-.*)?", "`core:<n>`"),
+    (r"disk(-.*)?", "`disk:<name>`"),
+    (r"declared-disk", "`declared-disk:<n>`"),
+    (r"declared-link", "`net:<name>`"),
+    (r"dimm", "`dimm:<slot>`"),
+    (r"cpu(-.*)?", "`cpu`"),
+    (r"(\w+)", r"`\1`"),
+)
+
+
+def component(per: str) -> str:
+    """A component of this class, as people read it in a report."""
+    pattern, told = next(one for one in COMPONENTS if re.fullmatch(one[0], per))
+    return re.sub(pattern, told, per)
+
+
+def table(family: str) -> str:
+    """The table of a family in the documentation: a row for each thing that is said."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for one in SHIPPED.by_name.values():
+        if one.family == family:
+            where = ", ".join(dict.fromkeys(map(component, (one.per, *one.per_in.values()))))
+            rows.setdefault((one.unit, where, one.what), []).append(f"`{one.name}`")
+    return "\n".join(
+        [
+            "| name | unit | component | what it is |",
+            "|---|---|---|---|",
+            *(f"| {', '.join(names)} | {' | '.join(said)} |" for said, names in rows.items()),
+        ]
+    )
+
+
+@pytest.mark.parametrize("family", SHIPPED.families, ids=lambda family: family.name)
+def test_the_documentation_says_what_the_family_says(family: measurements.Family) -> None:
+    sections = {
+        text.partition("\n")[0]: text
+        for text in re.split(r"(?m)^## ", DOCS.read_text(encoding="utf-8"))[1:]
+    }
+    assert family.title in sections
+    section = sections[family.title]
+    assert table(family.name) in section, f"docs/measurements.md owes:\n{table(family.name)}"
+    plain = " ".join(section.split())
+    assert re.search(rf"(is|are) not: {re.escape(family.is_not)}[.;:]", plain), family.is_not
+
+
+def test_the_documentation_has_a_section_for_each_family_and_no_other() -> None:
+    titles = re.findall(r"(?m)^## (.*)$", DOCS.read_text(encoding="utf-8"))
+    assert sorted(titles) == sorted(family.title for family in SHIPPED.families)
