@@ -49,12 +49,17 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
     )
 
 
+# Readings of the matrix load by format: short, sustained, and the count of wrong results.
+GEMM_READINGS = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
+
+
 def gemm_names(dtype: str) -> tuple[str, str]:
     """The measurements of a format that sheets limit: short and sustained.
 
     The short one is the first tenth of a second on a cool card.
     """
-    return f"gemm_{dtype}_short", f"gemm_{dtype}"
+    short, sustained, _ = GEMM_READINGS
+    return short.format(dtype), sustained.format(dtype)
 
 
 def burn_name(dtype: str) -> str:

@@ -98,7 +98,19 @@ class TransferredWord(_Kind, frozen=True, kw_only=True):
     xor: Hex
 
 
-class WrongProduct(_Kind, frozen=True, kw_only=True):
+class _OfComponent(_Kind, frozen=True, kw_only=True):
+    """Base of the kinds that name a component, by the load's own names."""
+
+    component: Text
+
+
+class _OfFormat(_OfComponent, frozen=True, kw_only=True):
+    """Base of the kinds that are of products in one number format of a GPU."""
+
+    dtype: DtypeName
+
+
+class WrongProduct(_OfFormat, frozen=True, kw_only=True):
     """One product of a burn with elements that differ from the expected result.
 
     `made_s` and `found_s` are seconds since boot. `of` is the number of elements of the result,
@@ -107,8 +119,6 @@ class WrongProduct(_Kind, frozen=True, kw_only=True):
     the product was right when it was read again.
     """
 
-    component: Text
-    dtype: DtypeName
     check: Literal["ring"]
     shape: Text
     iteration: Whole
@@ -172,11 +182,9 @@ class WrongProduct(_Kind, frozen=True, kw_only=True):
         return None
 
 
-class ChangedInputs(_Kind, frozen=True, kw_only=True):
+class ChangedInputs(_OfFormat, frozen=True, kw_only=True):
     """An operand that changed while products were made: its digest before and after."""
 
-    component: Text
-    dtype: DtypeName
     check: Literal["inputs"]
     lap: Whole
     operand: Text
@@ -184,14 +192,12 @@ class ChangedInputs(_Kind, frozen=True, kw_only=True):
     got: Text
 
 
-class LapMismatch(_Kind, frozen=True, kw_only=True):
+class LapMismatch(_OfFormat, frozen=True, kw_only=True):
     """A first product, made again, that has another digest than the first time.
 
     A burn says in which lap and of which shape; the matrix load how many elements are odd.
     """
 
-    component: Text
-    dtype: DtypeName
     check: Literal["again"]
     shape: Text | None = None
     lap: Whole | None = None
@@ -204,14 +210,12 @@ class LapMismatch(_Kind, frozen=True, kw_only=True):
 ReferenceKind = Literal["normal", "whole"]
 
 
-class WrongReference(_Kind, frozen=True, kw_only=True):
+class WrongReference(_OfFormat, frozen=True, kw_only=True):
     """A first product that differs from float64 ("normal") or exact whole numbers ("whole").
 
     `rows` were compared. Only a burn says the shape.
     """
 
-    component: Text
-    dtype: DtypeName
     check: ReferenceKind
     rows: Whole
     elements: Whole
@@ -221,14 +225,13 @@ class WrongReference(_Kind, frozen=True, kw_only=True):
     shape: Text | None = None
 
 
-class WrongRepeat(_Kind, frozen=True, kw_only=True):
+class WrongRepeat(_OfComponent, frozen=True, kw_only=True):
     """A later product that differs from the first one, of the matrix loads of GPU and processor.
 
     A GPU's has its format, and the part of the load after which it was compared; a core's its
     number and the seconds since the start.
     """
 
-    component: Text
     dtype: DtypeName | None = None
     check: Literal["repeat"]
     after: Text | None = None
@@ -253,14 +256,13 @@ TransferCheck = Literal[
 ]
 
 
-class WrongCopy(_Kind, frozen=True, kw_only=True):
+class WrongCopy(_OfComponent, frozen=True, kw_only=True):
     """A copy beside the burn with wrong words.
 
     `unwritten` counts those that still hold their value from before the copy; older loads do not
     tell it.
     """
 
-    component: Text
     check: CopyCheck
     found_s: BootSeconds | None = None
     words: Whole
@@ -268,13 +270,12 @@ class WrongCopy(_Kind, frozen=True, kw_only=True):
     first: tuple[CopiedWord, ...]
 
 
-class WrongTransfer(_Kind, frozen=True, kw_only=True):
+class WrongTransfer(_OfComponent, frozen=True, kw_only=True):
     """A copy of the copy load with wrong words; `check` is the reading of its path.
 
     `beside` marks one of the other direction. `unwritten` counts words that nothing was written to.
     """
 
-    component: Text
     check: TransferCheck
     copy: Whole
     beside: bool = False
@@ -283,13 +284,12 @@ class WrongTransfer(_Kind, frozen=True, kw_only=True):
     first: tuple[TransferredWord, ...]
 
 
-class WrongVector(_Kind, frozen=True, kw_only=True):
+class WrongVector(_OfComponent, frozen=True, kw_only=True):
     """A batch of elementwise products of vectors of `elements`, of which `wrong` are wrong.
 
     `index` is the first of those.
     """
 
-    component: Text
     check: Literal["elementwise"]
     elements: Whole
     batch: Whole
@@ -299,14 +299,13 @@ class WrongVector(_Kind, frozen=True, kw_only=True):
     got: Text
 
 
-class WrongMemory(_Kind, frozen=True, kw_only=True):
+class WrongMemory(_OfComponent, frozen=True, kw_only=True):
     """Words that one pass of the memory test found wrong.
 
     `bits` is how often each bit differs, among the first `bits_of` words where those are fewer than
     all. `address_bits` are the address lines at fault, where the test could determine them.
     """
 
-    component: Text
     check: Literal["vram"]
     pattern: Text
     number: Whole = field(name="pass")
@@ -325,13 +324,12 @@ class WrongMemory(_Kind, frozen=True, kw_only=True):
         return int(self.xor_or, 16)
 
 
-class WrongFirstProduct(_Kind, frozen=True, kw_only=True):
+class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):
     """A core's first product that fails the check by integers; `found` says how.
 
     `first` are wrong elements, or numbers of wrong rows.
     """
 
-    component: Text
     check: Literal["exact"]
     found: Text
     elements: Whole | None = None
@@ -348,10 +346,9 @@ class DifferingDigests(_Kind, frozen=True, kw_only=True):
     digests: Mapping[Text, tuple[Text, ...]]
 
 
-class WrongArray(_Kind, frozen=True, kw_only=True):
+class WrongArray(_OfComponent, frozen=True, kw_only=True):
     """A pass over a core's arrays of the memory load with wrong elements."""
 
-    component: Text
     check: Literal["copy", "triad"]
     repeat: Whole
     elements: Whole
@@ -419,13 +416,12 @@ def read_or_keep(found: Mapping[str, Any]) -> WrongResult:
 
 def component_of(wrong: WrongResult) -> str | None:
     """The component by the load's own names; None where the wrong result names none."""
-    return None if isinstance(wrong, UnreadMiscompare | DifferingDigests) else wrong.component
+    return wrong.component if isinstance(wrong, _OfComponent) else None
 
 
 def dtype_of(wrong: WrongResult) -> DtypeName | None:
     """The number format of a product of a GPU; None for another wrong result."""
-    of_format = WrongProduct | ChangedInputs | LapMismatch | WrongReference | WrongRepeat
-    return wrong.dtype if isinstance(wrong, of_format) else None
+    return wrong.dtype if isinstance(wrong, _OfFormat | WrongRepeat) else None
 
 
 def details(wrong: WrongResult) -> dict[str, Any]:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 OWN = "gpu0"  # a load's name for its own GPU
 
-# Short, sustained, and the count of wrong results.
-GEMM_READINGS = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
-
 # Readings of the burn and of the memory test, with their units.
 BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
 BURN_OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.miscompare import WrongResult
 from acceptance.loads.names import (
     BURN_DIGESTS,
@@ -14,7 +15,6 @@ from acceptance.loads.names import (
     BURN_OF_PEER,
     BURN_READINGS,
     DIGESTS,
-    GEMM_READINGS,
     LAP_ROWS,
     LAPS,
     OWN,

@@ -187,9 +187,7 @@ def test_one_bit_that_is_wrong_at_a_peer_is_found(peers: Sequence[int]) -> None:
         return carried
 
     output = copied(peers, change)
-    assert {one.component for one in output.miscompares} == {
-        f"gpu0->gpu{peer}" for peer in peers
-    }
+    assert {one.component for one in output.miscompares} == {f"gpu0->gpu{peer}" for peer in peers}
     for one in output.miscompares:
         assert (one.words, one.unwritten, one.first[0].word) == (1, 0, WORDS - 1)
         assert one.first[0].xor == f"{1 << 13:016x}"

@@ -16,7 +16,6 @@ from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
 from acceptance.loads.vram.patterns import PATTERNS, retention
 from acceptance.loads.vram.worker import (
-    COMPONENT,
     LINES,
     MIN_WORDS,
     PassResult,
@@ -191,7 +190,7 @@ def test_what_is_wrong_is_told_at_once() -> None:
     found = details(one)
     assert before <= found.pop("found_s") <= time.clock_gettime(time.CLOCK_BOOTTIME)
     assert found == {
-        "component": COMPONENT,
+        "component": "gpu0",
         "check": "vram",
         "pattern": "walking_bits",
         "pass": 2,

@@ -84,7 +84,9 @@ def test_a_thousand_clean_products_of_each_format_raise_no_alarm(dtype: Dtype) -
         found = readings(output)
         assert found[f"burn_{dtype.short}_miscompares"] == 0
         assert output.miscompares == ()
-        assert found.keys() == {name.format(dtype.short) for name in BURN_READINGS} | {"burn_filled"}
+        assert found.keys() == {name.format(dtype.short) for name in BURN_READINGS} | {
+            "burn_filled"
+        }
         (laps,) = (table for table in output.tables if table.name == "burn_laps")
         products += sum(int(row[3]) for row in laps.rows)
         seconds *= 2

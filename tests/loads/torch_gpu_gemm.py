@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import (
@@ -32,7 +33,6 @@ from acceptance.loads.gemm.verification import (
     sampled_rows,
 )
 from acceptance.loads.gemm.worker import GemmOptions, GemmWorker
-from acceptance.loads.names import GEMM_READINGS
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 SIZE = 256

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.core.plain_text import UnreadableOutput
+from acceptance.loads.names import (
+    BURN_OF_GPU,
+    BURN_OF_PEER,
+    BURN_READINGS,
+    DIGESTS,
+    LAPS,
+    PASSES,
+    PATTERNS,
+    VRAM_READINGS,
+)
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
@@ -26,15 +37,6 @@ from acceptance.tools import (
     stressapptest,
 )
 from acceptance.tools.load_output import (
-    BURN_OF_GPU,
-    BURN_OF_PEER,
-    BURN_READINGS,
-    DIGESTS,
-    GEMM_READINGS,
-    LAPS,
-    PASSES,
-    PATTERNS,
-    VRAM_READINGS,
     LoadFailed,
     read,
     read_burn,

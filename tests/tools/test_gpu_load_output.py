@@ -7,9 +7,9 @@ import pytest
 from cases import each
 from wrong_results import REPEATED
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.gemm.load import arguments
 from acceptance.loads.miscompare import read
-from acceptance.loads.names import GEMM_READINGS
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult
 from acceptance.tools.load_output import LoadFailed, gpu_gemm_argv, read_gpu_gemm

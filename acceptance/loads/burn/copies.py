@@ -22,12 +22,12 @@ from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor
 from acceptance.loads.miscompare import CopiedWord, CopyCheck, WrongCopy
+from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
 
 PIECE = 64 << 20
 LISTED = 8
 FIRST = 4  # wrong words of a copy that are listed
-COMPONENT = "gpu0"
 HOST_TURNS = 1024  # turns after which the words between host and GPU repeat
 HOST_STEP = 512  # offset between two turns, in words: a page
 # Pause between two turns of a path on which a GPU compares. Kernels of the same process run beside
@@ -113,7 +113,7 @@ class HostBoundPath(CopyPath):
         import torch
 
         # half the cycle away from the words that go to the GPU
-        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)
+        super().__init__("copy_d2h", OWN, 0.0, HOST_TURNS // 2)
         self._host, self._pattern = host, pattern
         self._stream = torch.cuda.Stream(device=0)
         self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
@@ -204,7 +204,7 @@ class HostToGpuPath(GpuBoundPath):
     """From pinned memory of the host to GPU 0."""
 
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
-        super().__init__("copy_h2d", COMPONENT, PAUSE_S, pattern, 0)
+        super().__init__("copy_h2d", OWN, PAUSE_S, pattern, 0)
         self._host = host
 
     def _first(self) -> int:
@@ -220,7 +220,7 @@ class PeerPath(GpuBoundPath):
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
         import torch
 
-        super().__init__("copy_p2p", f"{COMPONENT}->gpu{peer}", pause_s, theirs, peer)
+        super().__init__("copy_p2p", f"{OWN}->gpu{peer}", pause_s, theirs, peer)
         self._uuids = uuid(0), uuid(peer)
         self._writing = pattern
         self._home = torch.cuda.Stream(device=0)
@@ -303,9 +303,9 @@ class Copies(BackgroundCopies):
         # The minimum over the directions: a link that carried nothing one way is not covered by the
         # other direction.
         least = len(self._host) * min(path.pieces for path in self._host)
-        self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
+        self._output.reading("burn_copied", "GiB", OWN, least * PIECE / 2**30)
         self._output.reading(
-            "burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host)
+            "burn_copy_miscompares", "count", OWN, sum(path.wrong for path in self._host)
         )
         for path in self._peers:
             self._output.reading(

@@ -16,10 +16,11 @@ from __future__ import annotations
 import itertools
 import secrets
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import (
+    OddCounts,
     Product,
     ProductDifference,
     Tensor,
@@ -121,13 +122,11 @@ def judge_product(product: Product, kind: ReferenceKind) -> tuple[WrongReference
     return found, text
 
 
-class RemadeDigest(TypedDict):
+class RemadeDigest(OddCounts):
     """The digest of a first product, and that of the same product made again, with its oddities."""
 
     expected: str
     got: str
-    nan: int
-    infinite: int
 
 
 class FormatTrial:

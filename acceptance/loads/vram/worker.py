@@ -15,14 +15,13 @@ from typing import Protocol
 
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import WrongMemory
-from acceptance.loads.names import PASSES, VRAM_PASSES
+from acceptance.loads.names import OWN, PASSES, VRAM_PASSES
 from acceptance.loads.protocol import Output
 from acceptance.loads.vram.findings import COLUMNS, MAP, Map, wrong_words
 from acceptance.loads.vram.kernels import SweepRecord
 from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
-COMPONENT = "gpu0"
 MIN_WORDS = 4 * TILE  # minimum number of words for the patterns
 LINES = 64  # miscompares reported in a run; all are counted
 _COPIES = 3  # copies that count, before the passes and again after them
@@ -156,7 +155,7 @@ class VramWorker:
         self._told += 1
         self._output.miscompare(
             WrongMemory(
-                component=COMPONENT,
+                component=OWN,
                 check="vram",
                 pattern=name,
                 number=tally.passes,
@@ -192,13 +191,11 @@ class VramWorker:
                 "map, but not told"
             )
         output.reading(
-            "vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes
+            "vram_tested", "ratio", OWN, self._memory.words * 8 / self._memory.whole_bytes
         )
-        output.reading("vram_rate", "ratio", COMPONENT, moved / seconds / 1e9 / copy)
-        output.reading("vram_copy", "GB/s", COMPONENT, copy)
-        output.reading(
-            "vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies)
-        )
+        output.reading("vram_rate", "ratio", OWN, moved / seconds / 1e9 / copy)
+        output.reading("vram_copy", "GB/s", OWN, copy)
+        output.reading("vram_miscompares", "count", OWN, sum(tally.wrong for tally in tallies))
         output.table(
             VRAM_PASSES,
             PASSES,
