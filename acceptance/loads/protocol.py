@@ -153,8 +153,7 @@ class LoadOutput:
     @property
     def injected(self) -> str | None:
         """The fault injected on purpose; a run with one can never pass."""
-        kind = self.parameters.get("inject")
-        return None if kind is None else str(kind)
+        return Hello(VERSION, self.load, self.parameters).injected
 
 
 class _Evidence:
