@@ -47,7 +47,7 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
     _a, _b, multiply = numpy_product(size, dtype)
     first, result = spoiled_result(size, dtype), spoiled_result(size, dtype)
     multiply(-1, first)
-    comparison = ProductCheck(first, result, print, time.monotonic())
+    comparison = ProductCheck(first, result, print, "cpu", time.monotonic())
 
     def rate(*, verified: bool) -> float:
         check = comparison if verified else lambda _turn: None

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, get_args
 
+DtypeName = Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "i8"]
+DTYPES: tuple[DtypeName, ...] = get_args(DtypeName)
+# Formats of the processor's matrix load, with numpy's name for each.
+CPU_DTYPES: Mapping[DtypeName, str] = {"f64": "float64", "f32": "float32"}
 # The first compute capability whose tensor cores (float64 and float32: whose ordinary cores)
 # support the format. Source: NVIDIA's PTX ISA, target notes of `mma`: f16 from sm_70, integers from
 # sm_75, bf16 and tf32 from sm_80, e4m3 from sm_89. On older cards libraries compute in another
@@ -18,7 +23,6 @@ FIRST_CAPABILITY: Mapping[str, tuple[int, int]] = {
     "f8": (8, 9),
     "i8": (7, 5),
 }
-DTYPES = tuple(FIRST_CAPABILITY)
 # Keys of `[peak]` in a model sheet. A card whose tensor cores compute float64 multiplies matrices
 # with them.
 PEAKS: Mapping[str, tuple[str, ...]] = {
@@ -45,12 +49,17 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
     )
 
 
+# Readings of the matrix load by format: short, sustained, and the count of wrong results.
+GEMM_READINGS = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
+
+
 def gemm_names(dtype: str) -> tuple[str, str]:
     """The measurements of a format that sheets limit: short and sustained.
 
     The short one is the first tenth of a second on a cool card.
     """
-    return f"gemm_{dtype}_short", f"gemm_{dtype}"
+    short, sustained, _ = GEMM_READINGS
+    return short.format(dtype), sustained.format(dtype)
 
 
 def burn_name(dtype: str) -> str:

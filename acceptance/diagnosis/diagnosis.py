@@ -9,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
-from acceptance.diagnosis import miscompare, ring_pattern
-from acceptance.diagnosis.miscompare import (
+from acceptance.diagnosis import ring_pattern
+from acceptance.diagnosis.ring_pattern import right_moments_of
+from acceptance.diagnosis.signature import GpuHeat, Signature
+from acceptance.diagnosis.vram_pattern import vram_signature
+from acceptance.loads.miscompare import (
     ChangedInputs,
+    CopiedWord,
     LapMismatch,
-    Miscompare,
+    UnreadMiscompare,
     WrongCopy,
     WrongMemory,
     WrongProduct,
     WrongReference,
+    WrongResult,
+    WrongValue,
 )
-from acceptance.diagnosis.ring_pattern import right_moments_of
-from acceptance.diagnosis.signature import GpuHeat, Signature
-from acceptance.diagnosis.vram_pattern import vram_signature
+
+# The kinds of a burn and of the memory test: those that a diagnosis is made of.
+Diagnosable = WrongProduct | ChangedInputs | LapMismatch | WrongReference | WrongCopy | WrongMemory
 
 _MEANS: Mapping[str, str] = {
     "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every "
@@ -92,7 +97,7 @@ class Diagnosis:
 
 
 def diagnose(
-    facts: Sequence[Mapping[str, Any]],
+    facts: Sequence[WrongResult],
     heat: Sequence[GpuHeat | None],
     right: Sequence[GpuHeat] = (),
 ) -> Diagnosis:
@@ -100,42 +105,40 @@ def diagnose(
 
     `facts` are the wrong results as a load reported them, `heat` is the GPU's heat when each was
     made, in the same order. `right` is its heat at moments when products were right
-    (`right_moments`); without it heat is never given as the cause. Never raises: a missing key of a
-    fact is named in the diagnosis.
+    (`right_moments`); without it heat is never given as the cause. Never raises: what could not be
+    read of a fact is named in the diagnosis.
     """
     if not facts:
         return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
-    wrong: list[Miscompare] = []
+    wrong: list[Diagnosable] = []
     for number, fact in enumerate(facts, start=1):
-        try:
-            wrong.append(miscompare.read(fact))
-        except miscompare.MiscompareError as unclear:
+        if not isinstance(fact, Diagnosable):
             of = f"wrong result {number} of {len(facts)}" if len(facts) > 1 else "the wrong result"
+            unclear = (
+                fact.reason
+                if isinstance(fact, UnreadMiscompare)
+                else f"its check is {fact.check!r}, which is none of a burn or of the memory test"
+            )
             return Diagnosis("unknown", f"{of} cannot be judged by its looks: {unclear}")
+        wrong.append(fact)
     known = list(zip_longest(wrong, heat[: len(wrong)]))
     look = _signature(known, right)
     text = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
     return Diagnosis(look.kind, " ".join(text.split()))
 
 
-def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+def right_moments(facts: Sequence[WrongResult]) -> tuple[float, ...]:
     """Moments, in seconds since boot, at which products of these facts' format were right.
 
     Spread evenly; none where they are unknown.
     """
-    rings = []
-    for fact in facts:
-        try:
-            one = miscompare.read(fact)
-        except miscompare.MiscompareError:
-            return ()
-        if isinstance(one, WrongProduct):
-            rings.append(one)
-    return right_moments_of(rings)
+    if not all(isinstance(one, Diagnosable) for one in facts):
+        return ()
+    return right_moments_of([one for one in facts if isinstance(one, WrongProduct)])
 
 
 def _signature(
-    known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]
+    known: Sequence[tuple[Diagnosable, GpuHeat | None]], right: Sequence[GpuHeat]
 ) -> Signature:
     """The signature of the most telling facts: causes go before their consequences."""
     wrong = [one for one, _ in known]
@@ -169,9 +172,10 @@ def _references(wrong: Sequence[WrongReference]) -> Signature:
         f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one
     ]
     against = "exact whole numbers give" if first.check == "whole" else "float64 gives"
-    elements = f"{first.elements} element{'s' if first.elements > 1 else ''} of {first.shape}"
+    shape = first.shape or "a product"
+    elements = f"{first.elements} element{'s' if first.elements > 1 else ''} of {shape}"
     parts = [f"{elements} ({first.rows} rows were checked) are not what {against}"]
-    parts += [*odd, *([f"first {first.first}"] if first.first else [])]
+    parts += [*odd, *(f"first {_place(one)}" for one in first.first[:1])]
     evidence = ", ".join(parts)
     return Signature(
         "repeatable",
@@ -181,10 +185,21 @@ def _references(wrong: Sequence[WrongReference]) -> Signature:
     )
 
 
+def _place(wrong: CopiedWord | WrongValue) -> str:
+    """A wrong element, row or word, and its value."""
+    if isinstance(wrong, CopiedWord):
+        place = f"word {wrong.word}"
+    elif len(wrong.index) == 1:
+        place = f"row {wrong.index[0]}"
+    else:
+        place = f"element {list(wrong.index)}"
+    return place if wrong.expected is None else f"{place}: {wrong.got} for {wrong.expected}"
+
+
 def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
     first = wrong[0]
     evidence = (
-        f"{first.shape} gave digest {first.expected} first and {first.got} later, "
+        f"{first.shape or 'a product'} gave digest {first.expected} first and {first.got} later, "
         f"{len(wrong)} "
         "times"
     )
@@ -205,7 +220,9 @@ def _copies(wrong: Sequence[WrongCopy]) -> Signature:
     )
     first = wrong[0]
     text = f"{sum(one.words for one in wrong)} words"
-    copies = f"copies: {len(wrong)} ({ways})" + (f", first {first.first}" if first.first else "")
+    copies = f"copies: {len(wrong)} ({ways})" + "".join(
+        f", first {_place(one)}" for one in first.first[:1]
+    )
     if all(one.words and one.words == one.unwritten for one in wrong):
         text = f"{text} still hold what lay there before"
         return Signature("lost copies", "The copy never arrived", f"{text}, {copies}", WrongCopy)
@@ -214,7 +231,7 @@ def _copies(wrong: Sequence[WrongCopy]) -> Signature:
     return Signature("copies", "Data changed while it was copied", f"{text}, {copies}", WrongCopy)
 
 
-def _others(wrong: Sequence[Miscompare], of: type) -> str:
+def _others(wrong: Sequence[Diagnosable], of: type) -> str:
     """The other kinds of wrong results beside those of the diagnosis, in words.
 
     Changed inputs are never among them.

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from acceptance.diagnosis.miscompare import WrongProduct
 from acceptance.diagnosis.signature import (
     GpuHeat,
     Signature,
@@ -21,6 +20,7 @@ from acceptance.diagnosis.signature import (
     power_of_two,
     swapped_addresses,
 )
+from acceptance.loads.miscompare import WrongProduct
 
 FEW_BITS = 2  # a stuck cell shows one bit, sometimes two neighbours
 MANY = 8  # the least elements for which a stride of a power of two means something
@@ -83,8 +83,8 @@ def _cell(rings: Sequence[WrongProduct]) -> str | None:
     cells: Counter[tuple[int, int]] = Counter()
     own = []
     for one in rings:
-        found = {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor)}
-        narrow = all(len(positions(wrong.xor)) <= FEW_BITS for wrong in one.first)
+        found = {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor_bits)}
+        narrow = all(len(positions(wrong.xor_bits)) <= FEW_BITS for wrong in one.first)
         own.append(found if narrow and one.elements == len(one.first) else set())
         cells.update(own[-1])
     again = {cell for cell, times in cells.items() if times > 1}
@@ -109,7 +109,7 @@ def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
             one.span,
             one.xor_or,
             one.xor_and,
-            tuple((wrong.index, wrong.xor) for wrong in one.first),
+            tuple((wrong.index, wrong.xor_bits) for wrong in one.first),
         )
         for one in rings
     }
@@ -138,7 +138,7 @@ def _single(product: WrongProduct) -> tuple[str, str]:
     """The kind of one product by itself, and its description."""
     if not product.described:
         return "read back right", "Wrong when it was compared, and right when it was read again"
-    if product.elements == 1 and len(positions(product.xor_or)) == 1:
+    if product.elements == 1 and len(positions(product.differing)) == 1:
         return "one bit once", "One bit of one element"
     if product.nan or product.infinite:
         names = [
@@ -159,10 +159,10 @@ def _single(product: WrongProduct) -> tuple[str, str]:
 
 def _regular(product: WrongProduct) -> tuple[str, str] | None:
     """The kind that stride and bits of many elements show, or None."""
-    wide = len(positions(product.xor_or)) >= max(3, product.width // 4)
+    wide = len(positions(product.differing)) >= max(3, product.width // 4)
     stride = (
-        product.stride
-        if product.stride is not None and product.stride > 1 and product.elements > 2
+        product.distance
+        if product.distance is not None and product.distance > 1 and product.elements > 2
         else None
     )
     every = None if stride is None else f"every {stride}{_ordinal(stride)} element"
@@ -181,7 +181,7 @@ def _regular(product: WrongProduct) -> tuple[str, str] | None:
         return "datapath", f"A regular distance that is no power of two: {every}"
     if product.elements >= MANY and every and wide:
         return "address line", f"Many elements a power of two apart with many bits wrong: {every}"
-    if product.elements > 2 and len(positions(product.xor_or)) == 1:
+    if product.elements > 2 and len(positions(product.differing)) == 1:
         return "datapath", "Always the same bit, in many elements: one line of a bus, or one lane"
     return None
 
@@ -189,7 +189,7 @@ def _regular(product: WrongProduct) -> tuple[str, str] | None:
 def _irregular(product: WrongProduct) -> str:
     if product.elements == 1:
         return "One element with several wrong bits"
-    if product.stride == 1:
+    if product.distance == 1:
         return (
             "Elements beside each other: a part of the product that one multiprocessor made, "
             "or "
@@ -208,7 +208,7 @@ def _units(product: WrongProduct) -> str:
 
     Their bits are read as whole numbers.
     """
-    off = [abs(wrong.got - wrong.expected) for wrong in product.first]
+    off = [abs(wrong.got_bits - wrong.expected_bits) for wrong in product.first]
     most = max(off)
     return f"off by {'one unit' if most == 1 else f'up to {most} units'} in the last place"
 
@@ -249,14 +249,14 @@ def evidence(known: Known) -> str:
         place = first.first[0]
         either = 0
         for one in rings:
-            either |= one.xor_or
+            either |= one.differing
         parts.append(
-            f"first at byte {place.address:#x} (element {list(place.index)}: {place.got:x} "
-            f"for {place.expected:x})"
+            f"first at byte {place.address:#x} (element {list(place.index)}: {place.got_bits:x} "
+            f"for {place.expected_bits:x})"
         )
-        strides = {one.stride for one in rings if one.described}
-        if len(strides) == 1 and first.stride is not None:
-            parts.append(f"stride {first.stride}")
+        strides = {one.distance for one in rings if one.described}
+        if len(strides) == 1 and first.distance is not None:
+            parts.append(f"stride {first.distance}")
         parts.append(bits_text(either, first.width))
     numbers = sorted({one.iteration for one in rings})
     listed = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")

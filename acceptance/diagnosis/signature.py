@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.diagnosis.miscompare import WrongElement
+from acceptance.loads.miscompare import WrongElement
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,11 @@ def swapped_addresses(elements: Sequence[WrongElement]) -> tuple[int, int] | Non
     None where nothing proves it. The proof is two such words whose addresses differ in the same
     single bit, among words that all should be different; anything less is chance.
     """
-    due = {one.expected: one.address for one in elements}
+    due = {one.expected_bits: one.address for one in elements}
     if len(due) != len(elements):
         return None
     pairs = [
-        (one.address, due[one.got])
-        for one in elements
-        if one.got in due and one.got != one.expected
+        (one.address, due[one.got_bits]) for one in elements if one.got_bits in due and one.xor_bits
     ]
     lines = Counter(one ^ other for one, other in pairs if power_of_two(one ^ other))
     again = [line for line, times in lines.most_common() if times > 1]

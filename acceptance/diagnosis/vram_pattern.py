@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from acceptance.diagnosis.miscompare import WrongMemory
 from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped_addresses
+from acceptance.loads.miscompare import WrongMemory
 
 WORD_BITS = 64
 RANDOM = "random"  # in the name of the pattern whose words are random
@@ -19,14 +19,14 @@ def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
     place = first.first[0]
     either = 0
     for one in wrong:
-        either |= one.xor_or
+        either |= one.differing
     passes = f"{len(wrong)} pass{'es' if len(wrong) > 1 else ''}"
     patterns = ", ".join(dict.fromkeys(one.pattern for one in wrong))
     words_wrong = sum(one.words for one in wrong)
     evidence = (
         f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), "
         f"first at byte {place.address:#x} "
-        f"({place.got:x} for {place.expected:x}), {bits_text(either, WORD_BITS)}, found "
+        f"({place.got_bits:x} for {place.expected_bits:x}), {bits_text(either, WORD_BITS)}, found "
         f"{first.found_s:.0f} s after boot"
     )
     return Signature(kind, words, evidence, WrongMemory)
@@ -36,13 +36,13 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
     if address := _address_line(found):
         return "address line", address
     listed = [wrong for one in found for wrong in one.first]
-    if sum(one.words for one in found) == 1 and len(positions(listed[0].xor)) == 1:
+    if sum(one.words for one in found) == 1 and len(positions(listed[0].xor_bits)) == 1:
         return "one bit once", "One bit of one word, in one pass"
     if cell := _cell(found):
         return "memory bit", cell
     either = 0
     for one in found:
-        either |= one.xor_or
+        either |= one.differing
     if len(positions(either)) == 1:
         return (
             "many",
@@ -85,7 +85,9 @@ def _cell(found: Sequence[WrongMemory]) -> str | None:
     cells: Counter[tuple[int, int]] = Counter()
     own = []
     for one in found:
-        own.append({(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor)})
+        own.append(
+            {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor_bits)}
+        )
         own[-1] = own[-1] if one.words == len(one.first) else set()
         cells.update(own[-1])
     again = {cell for cell, times in cells.items() if times > 1}

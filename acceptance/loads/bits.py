@@ -6,10 +6,12 @@ A spoiled buffer cannot pass off old results as new ones.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+from acceptance.loads.miscompare import WrongPlace
 
 Buffer = NDArray[Any]  # float32 or float64, in C order
 
@@ -49,8 +51,16 @@ def flip(buffer: Buffer, index: int, bit: int) -> None:
     words[index] ^= words.dtype.type(1 << bit)
 
 
-def difference(expected: Buffer, got: Buffer) -> dict[str, Any]:
-    """How two buffers of equal shape differ, for a report.
+class BufferDifference(TypedDict):
+    """How a result or an array of the processor differs."""
+
+    elements: int
+    nan: int
+    first: tuple[WrongPlace, ...]
+
+
+def difference(expected: Buffer, got: Buffer) -> BufferDifference:
+    """How two buffers of equal shape differ.
 
     The number of differing elements, how many of these are NaN, and the bits of the first few.
     """
@@ -60,15 +70,15 @@ def difference(expected: Buffer, got: Buffer) -> dict[str, Any]:
     return {
         "elements": len(places),
         "nan": int(np.isnan(got.reshape(-1)[places]).sum()),
-        "first": [
-            {
-                "index": [int(part) for part in np.unravel_index(place, expected.shape)],
-                "expected": f"{want[place]:0{digits}x}",
-                "got": f"{have[place]:0{digits}x}",
-                "xor": f"{want[place] ^ have[place]:0{digits}x}",
-            }
+        "first": tuple(
+            WrongPlace(
+                index=tuple(int(part) for part in np.unravel_index(place, expected.shape)),
+                expected=f"{want[place]:0{digits}x}",
+                got=f"{have[place]:0{digits}x}",
+                xor=f"{want[place] ^ have[place]:0{digits}x}",
+            )
             for place in places[:_LISTED]
-        ],
+        ),
     }
 
 

@@ -28,10 +28,12 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import Any, Required, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+from acceptance.loads.miscompare import WrongValue
 
 Matrix = NDArray[Any]  # float32 or float64, square, in C order
 Whole = NDArray[np.uint64]  # whole numbers modulo 2**64
@@ -91,8 +93,18 @@ def multiply_exact(matrix: Matrix, right: Whole) -> Whole:
     )
 
 
-def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
-    """What is wrong with c as the product of a and b, for a report; None when it is right.
+class ExactFault(TypedDict, total=False):
+    """What is wrong with a `WrongFirstProduct`."""
+
+    found: Required[str]
+    elements: int
+    rows: int
+    nan: int
+    first: tuple[WrongValue | int, ...]
+
+
+def faults(a: Matrix, b: Matrix, c: Matrix) -> ExactFault | None:
+    """What is wrong with c as the product of a and b; None when it is right.
 
     a and b come from `operand`. The module's docstring derives the probability of a miss.
     """
@@ -105,9 +117,10 @@ def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
             "found": "elements that no sum of these products can be",
             "elements": len(wrong),
             "nan": int(np.isnan(c).sum()),
-            "first": [
-                {"index": [int(i), int(j)], "got": repr(c[i, j].item())} for i, j in wrong[:_LISTED]
-            ],
+            "first": tuple(
+                WrongValue(index=(int(i), int(j)), got=repr(c[i, j].item()))
+                for i, j in wrong[:_LISTED]
+            ),
         }
     vectors = np.frombuffer(os.urandom(8 * size * VECTORS), dtype=np.uint64).reshape(
         size, VECTORS
@@ -119,7 +132,7 @@ def faults(a: Matrix, b: Matrix, c: Matrix) -> dict[str, Any] | None:
         return {
             "found": "rows that fail the integer check",
             "rows": rows.size,
-            "first": [int(i) for i in rows[:_LISTED]],
+            "first": tuple(int(i) for i in rows[:_LISTED]),
         }
     sample = np.frombuffer(os.urandom(8 * SAMPLES), dtype=np.uint64) % np.uint64(size)
     by_rows = whole_numbers(c[sample]) != multiply_exact(b.T, whole_numbers(a[sample]).T).T

@@ -10,14 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TypedDict
+
+from acceptance.loads.miscompare import WrongElement
 
 SEEN = 4096
 LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class WrongElement:
+class ElementBits:
     """One wrong element: its index in the result, and its expected and actual bits.
 
     The bits are unsigned whole numbers.
@@ -28,10 +30,21 @@ class WrongElement:
     got: int
 
 
+class ElementPlaces(TypedDict, total=False):
+    """The places and bits of the wrong elements of a `WrongProduct`."""
+
+    stride: int | None
+    span: tuple[int, int]
+    xor_or: str
+    xor_and: str
+    bits: dict[int, int]
+    first: tuple[WrongElement, ...]
+
+
 def describe_elements(
-    first: Sequence[WrongElement], last: int, *, columns: int, width: int, base: int
-) -> dict[str, Any]:
-    """Positions and bits of the wrong elements, for a miscompare line.
+    first: Sequence[ElementBits], last: int, *, columns: int, width: int, base: int
+) -> ElementPlaces:
+    """Positions and bits of the wrong elements, for a wrong product.
 
     `first` are the first wrong elements by index, from one to SEEN of them; `last` is the index of
     the last wrong element. `columns` is the result's width in elements, `width` the bytes of an
@@ -45,20 +58,20 @@ def describe_elements(
     bits = Counter(bit for xor in xors for bit in range(8 * width) if xor >> bit & 1)
     return {
         "stride": _stride([one.element for one in first]),
-        "span": [first[0].element, last],
+        "span": (first[0].element, last),
         "xor_or": f"{either:0{2 * width}x}",
         "xor_and": f"{every:0{2 * width}x}",
-        "bits": {str(bit): bits[bit] for bit in sorted(bits)},
-        "first": [
-            {
-                "index": list(divmod(one.element, columns)),
-                "address": base + width * one.element,
-                "expected": f"{one.expected:0{2 * width}x}",
-                "got": f"{one.got:0{2 * width}x}",
-                "xor": f"{one.expected ^ one.got:0{2 * width}x}",
-            }
+        "bits": {bit: bits[bit] for bit in sorted(bits)},
+        "first": tuple(
+            WrongElement(
+                index=divmod(one.element, columns),
+                address=base + width * one.element,
+                expected=f"{one.expected:0{2 * width}x}",
+                got=f"{one.got:0{2 * width}x}",
+                xor=f"{one.expected ^ one.got:0{2 * width}x}",
+            )
             for one in first[:LISTED]
-        ],
+        ),
     }
 
 

@@ -17,148 +17,120 @@
     {"end": true, "readings": COUNT}
         last, once; counts absences and tables too
 
-Output without its last line comes from a load that died, whatever the other lines say. Standard
-library only.
+Output without its last line comes from a load that died, whatever the other lines say. A line is
+known by its first key in this list, has exactly the keys of its kind, and is a struct here; wrong
+results are those of `miscompare`.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
-UNITS = frozenset(
-    {"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"}
-)
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-# printable ASCII without spaces: it becomes a key in the journal and in JUnit
-_COMPONENT = re.compile(r"[!-~]+")
+import msgspec
+from msgspec import Meta, field
+
+from acceptance.core.limit import UNITS
+from acceptance.core.strict import Strict, Text
+from acceptance.loads.miscompare import Miscompare, UnreadMiscompare, WrongResult, read_or_keep
+
+VERSION = 1
+
+Name = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]*\Z")]
+# Printable ASCII without spaces: it becomes a key in the journal and in JUnit.
+Component = Annotated[str, Meta(pattern=r"\A[!-~]+\Z")]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadReading:
+class Hello(Strict, frozen=True):
+    """The first line: the load's name, and all parameters that affect it."""
+
+    version: int = field(name="rigproof_load")
+    load: Text
+    parameters: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise ValueError(f"its version is not {VERSION}, the only one known here")
+
+    @property
+    def injected(self) -> str | None:
+        """The fault injected on purpose; a run with one can never pass."""
+        kind = self.parameters.get("inject")
+        return None if kind is None else str(kind)
+
+
+class LoadReading(Strict, frozen=True):
     """One measured number, with its unit and its component."""
 
-    name: str
-    unit: str
-    component: str
+    name: Name = field(name="reading")
+    unit: Text
+    component: Component
     value: float
 
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"the unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}")
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+
+class Absence(Strict, frozen=True):
     """A requested reading that this component does not have, and the reason."""
 
-    name: str
-    component: str
-    reason: str
+    name: Name = field(name="absent")
+    component: Component
+    reason: Text
 
 
-@dataclass(frozen=True, slots=True)
-class LoadTable:
+class LoadTable(Strict, frozen=True):
     """A table of figures for information; no verdict depends on it.
 
     `columns` name their units, and every row has a cell for each.
     """
 
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[float | str, ...], ...]
+    name: Name = field(name="table")
+    columns: Annotated[tuple[Text, ...], Meta(min_length=1)]
+    rows: Annotated[tuple[tuple[float | Text, ...], ...], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError("two columns have one name")
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("a row has not one cell for each column")
 
 
-def reading(record: dict[str, Any]) -> LoadReading:
-    """The reading of a line whose keys have been checked."""
-    name, unit, component = (
-        _name(record["reading"]),
-        text(record["unit"]),
-        text(record["component"]),
-    )
-    if unit not in UNITS:
-        raise ValueError(f"the unit {unit!r} is not one of {', '.join(sorted(UNITS))}")
-    return LoadReading(name, unit, _component(component), number(record["value"]))
+class Note(Strict, frozen=True):
+    """A sentence for people."""
+
+    text: Text = field(name="note")
 
 
-def absence(record: dict[str, Any]) -> Absence:
-    """The absence of a line whose keys have been checked."""
-    return Absence(
-        _name(record["absent"]), _component(text(record["component"])), text(record["reason"])
-    )
+class Progress(Strict, frozen=True):
+    """How far the load is, in seconds; it carries no evidence."""
+
+    done_s: float = field(name="progress")
+    of_s: float = field(name="of")
 
 
-def table(record: dict[str, Any]) -> LoadTable:
-    """The table of a line whose keys have been checked."""
-    name, columns, rows = _name(record["table"]), record["columns"], record["rows"]
-    if not isinstance(columns, list) or not columns or not isinstance(rows, list) or not rows:
-        raise ValueError("the table has no columns or no rows")
-    heads = tuple(text(column) for column in columns)
-    if len(set(heads)) != len(heads):
-        raise ValueError("two columns have one name")
-    if not all(isinstance(row, list) and len(row) == len(heads) for row in rows):
-        raise ValueError("a row has not one cell for each column")
-    return LoadTable(name, heads, tuple(tuple(_cell(cell) for cell in row) for row in rows))
+class End(Strict, frozen=True):
+    """The last line; `readings` counts absences and tables too."""
+
+    end: bool
+    readings: int
 
 
-def number(value: object) -> float:
-    """The value as a float; ValueError unless it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("it has something else where a number belongs")
-    if (
-        not -sys.float_info.max <= value <= sys.float_info.max
-    ):  # false for NaN; whole numbers may be too large for a float
-        raise ValueError("the value is not a finite number")
-    return float(value)
+Evidence = LoadReading | Absence | LoadTable
+Line = Hello | Evidence | WrongResult | Note | Progress | End
 
-
-def text(value: object) -> str:
-    """The value as a text; ValueError unless it is a text that is not empty."""
-    if not isinstance(value, str) or not value:
-        raise ValueError("it has something else where a text belongs")
-    return value
-
-
-def details(value: object) -> dict[str, Any]:
-    """The details of a miscompare; ValueError unless it is an object that is not empty."""
-    if not isinstance(value, dict) or not value:
-        raise ValueError("the miscompare has no details")
-    return value
-
-
-def exactly(record: dict[str, Any], keys: frozenset[str]) -> None:
-    """Raise ValueError unless the record has these keys and no others."""
-    if record.keys() != keys:
-        raise ValueError(f"its keys are not {', '.join(sorted(keys))}")
-
-
-def _name(value: object) -> str:
-    name = text(value)
-    if not _NAME.fullmatch(name):
-        raise ValueError("the name is not in lower case letters, digits and underscores")
-    return name
-
-
-def _component(component: str) -> str:
-    if not _COMPONENT.fullmatch(component):
-        raise ValueError("the component is not a name without spaces")
-    return component
-
-
-def _cell(value: object) -> float | str:
-    return text(value) if isinstance(value, str) else number(value)
-
-
-VERSION = 1
-_HELLO = frozenset({"rigproof_load", "load", "parameters"})
-_KINDS = {  # the key that identifies the kind of a line, and all keys it must have
-    "reading": frozenset({"reading", "unit", "component", "value"}),
-    "absent": frozenset({"absent", "component", "reason"}),
-    "table": frozenset({"table", "columns", "rows"}),
-    "miscompare": frozenset({"miscompare"}),
-    "note": frozenset({"note"}),
-    "progress": frozenset({"progress", "of"}),
-    "end": frozenset({"end", "readings"}),
+# The key that tells a line's kind.
+_KINDS: Mapping[str, type[Hello | Evidence | Note | Progress | End]] = {
+    "rigproof_load": Hello,
+    "reading": LoadReading,
+    "absent": Absence,
+    "table": LoadTable,
+    "note": Note,
+    "progress": Progress,
+    "end": End,
 }
 
 
@@ -173,7 +145,7 @@ class LoadOutput:
     load: str
     parameters: dict[str, Any]
     readings: tuple[LoadReading, ...]
-    miscompares: tuple[dict[str, Any], ...]
+    miscompares: tuple[Miscompare, ...]
     notes: tuple[str, ...]
     tables: tuple[LoadTable, ...] = ()
     absences: tuple[Absence, ...] = ()
@@ -181,28 +153,20 @@ class LoadOutput:
     @property
     def injected(self) -> str | None:
         """The fault injected on purpose; a run with one can never pass."""
-        kind = self.parameters.get("inject")
-        return None if kind is None else str(kind)
+        return Hello(VERSION, self.load, self.parameters).injected
 
 
 class _Evidence:
-    """The readings, absences and tables of one output, in order of arrival.
-
-    Raises ValueError for a duplicate.
-    """
+    """The readings, absences and tables of one output, in order of arrival."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, ...], LoadReading | Absence | LoadTable] = {}
+        self.found: dict[tuple[str, ...], Evidence] = {}
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Add one line. A component cannot both have a reading and lack it."""
-        one = (
-            reading(record)
-            if "reading" in record
-            else absence(record)
-            if "absent" in record
-            else table(record)
-        )
+    def add(self, one: Evidence) -> None:
+        """Add one line; raises ValueError for a duplicate.
+
+        A component cannot both have a reading and lack it.
+        """
         key = ("table", one.name) if isinstance(one, LoadTable) else (one.name, one.component)
         if key in self.found:
             what = (
@@ -217,98 +181,123 @@ class _Evidence:
 class Output:
     """Writes the lines and flushes each, so that a load that dies leaves its findings behind.
 
-    Raises ValueError for whatever the reader would refuse.
+    Raises ProtocolError for what no reader could use, and ValueError for what comes twice or is not
+    a finite number.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._evidence = _Evidence()
 
-    def _line(self, record: dict[str, Any]) -> None:
-        json.dumps(record, ensure_ascii=False).encode()  # raises for text that is not valid UTF-8
-        self._stream.write(json.dumps(record, allow_nan=False) + "\n")
+    def _line(self, line: Line) -> None:
+        found = msgspec.to_builtins(line, str_keys=True)
+        text = json.dumps(
+            {"miscompare": found} if isinstance(line, Miscompare) else found, allow_nan=False
+        )
+        # A wrong result is written even where no reader could use it.
+        if isinstance(said := decode(text), Evidence):
+            self._evidence.add(said)
+        self._stream.write(text + "\n")
         self._stream.flush()
-
-    def _proof(self, record: dict[str, Any]) -> None:
-        self._evidence.add(record)
-        self._line(record)
 
     def hello(self, load: str, parameters: dict[str, Any]) -> None:
         """The first line: the name of the load, and all parameters that affect it."""
-        self._line({"rigproof_load": VERSION, "load": text(load), "parameters": parameters})
+        self._line(Hello(VERSION, load, parameters))
 
     def reading(self, name: str, unit: str, component: str, value: float) -> None:
         """One measured number; a non-finite value or a unit outside the closed set is refused."""
-        self._proof({"reading": name, "unit": unit, "component": component, "value": value})
+        self._line(LoadReading(name, unit, component, value))
 
     def absent(self, name: str, component: str, reason: str) -> None:
         """A requested reading that this hardware does not have, with the reason."""
-        self._proof({"absent": name, "component": component, "reason": reason})
+        self._line(Absence(name, component, reason))
 
     def table(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]
     ) -> None:
         """A table with at least one row, and a cell for each column."""
-        self._proof({"table": name, "columns": list(columns), "rows": [list(row) for row in rows]})
+        self._line(LoadTable(name, tuple(columns), tuple(map(tuple, rows))))
 
-    def miscompare(self, miscompare: dict[str, Any]) -> None:
+    def miscompare(self, wrong: Miscompare) -> None:
         """One wrong result, with where and when it was found."""
-        self._line({"miscompare": details(miscompare)})
+        self._line(wrong)
 
     def note(self, said: str) -> None:
         """A sentence for people."""
-        self._line({"note": text(said)})
+        self._line(Note(said))
 
     def progress(self, done_s: float, of_s: float) -> None:
         """How far the load is, in seconds."""
-        self._line({"progress": number(done_s), "of": number(of_s)})
+        self._line(Progress(done_s, of_s))
 
     def end(self) -> None:
         """The last line; output without it does not count as a whole run."""
-        self._line({"end": True, "readings": len(self._evidence.found)})
+        self._line(End(end=True, readings=len(self._evidence.found)))
+
+
+def decode(line: str) -> Line:
+    """One line of a load.
+
+    Raises ProtocolError, quoting the line, where it is not one whole JSON object of a known kind
+    with exactly the keys of that kind, or a value is not as it must be. A wrong result that cannot
+    be read is an UnreadMiscompare: what a load has found wrong is never lost.
+    """
+    record = _record(line)
+    if record.keys() == {"miscompare"} and isinstance(record["miscompare"], dict):
+        return read_or_keep(record["miscompare"])
+    kind = next((kind for key, kind in _KINDS.items() if key in record), None)
+    if kind is None:
+        raise ProtocolError(_unusable("it is of no known kind", line))
+    try:
+        return msgspec.convert(record, kind)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(_unusable(str(error), line)) from None
 
 
 def parse(output: str) -> LoadOutput:
     """Read the whole output of a load.
 
-    Raises ProtocolError, quoting the line, in these cases: the first line is not the hello of this
-    version; a line is not an object of a known kind with exactly its keys; a reading or a table
-    comes twice or holds a value that is not finite; the end is missing or miscounts; a line follows
-    the end.
+    Raises ProtocolError, quoting the line, where `decode` does, and in these cases: the first line
+    is not the hello, or another one is; a wrong result cannot be read; a reading or a table comes
+    twice; the end is missing or miscounts; a line follows the end.
     """
     if not output:
         raise ProtocolError("the load printed nothing")
-    lines = output.removesuffix("\n").split("\n")
-    load, parameters = _hello(lines[0])
+    first, *others = output.removesuffix("\n").split("\n")
+    hello = decode(first)
+    if not isinstance(hello, Hello):
+        raise ProtocolError(
+            f"the load's output does not begin with its hello line but with {_quote(first)}"
+        )
     evidence = _Evidence()
-    miscompares: list[dict[str, Any]] = []
+    miscompares: list[Miscompare] = []
     notes: list[str] = []
-    for index, line in enumerate(lines[1:], start=1):
-        record = _record(line)
-        kind = next((kind for kind in _KINDS if kind in record), None)
+    for number, line in enumerate(others):
+        said = decode(line)
         try:
-            if kind is None:
-                raise ValueError("it is of no known kind")
-            exactly(record, _KINDS[kind])
-            if kind in ("reading", "absent", "table"):
-                evidence.add(record)
-            elif kind == "miscompare":
-                miscompares.append(details(record["miscompare"]))
-            elif kind == "note":
-                notes.append(text(record["note"]))
-            elif kind == "progress":
-                number(record["progress"])
-                number(record["of"])
-            else:
-                _end(record, len(evidence.found))
-                if index != len(lines) - 1:
+            if isinstance(said, Evidence):
+                evidence.add(said)
+            elif isinstance(said, Miscompare):
+                miscompares.append(said)
+            elif isinstance(said, UnreadMiscompare):
+                raise ValueError(f"its wrong result cannot be read ({said.reason})")
+            elif isinstance(said, Note):
+                notes.append(said.text)
+            elif isinstance(said, Hello):
+                raise ValueError("it is a second hello")
+            elif isinstance(said, End):
+                if said != End(end=True, readings=len(evidence.found)):
+                    raise ValueError(
+                        f"it does not close the {len(evidence.found)} readings before it"
+                    )
+                if number != len(others) - 1:
                     raise ProtocolError(
-                        f"the load printed after its end: {_quote(lines[index + 1])}"
+                        f"the load printed after its end: {_quote(others[number + 1])}"
                     )
                 found = evidence.found.values()
                 return LoadOutput(
-                    load,
-                    parameters,
+                    hello.load,
+                    hello.parameters,
                     tuple(one for one in found if isinstance(one, LoadReading)),
                     tuple(miscompares),
                     tuple(notes),
@@ -316,59 +305,32 @@ def parse(output: str) -> LoadOutput:
                     tuple(one for one in found if isinstance(one, Absence)),
                 )
         except ValueError as error:
-            raise ProtocolError(
-                f"a line of the load's output cannot be used, {error}: {_quote(line)}"
-            ) from None
+            raise ProtocolError(_unusable(str(error), line)) from None
     raise ProtocolError(
-        f"the load's output ends without its end line; the last line is {_quote(lines[-1])}"
+        f"the load's output ends without its end line; the last line is "
+        f"{_quote(others[-1] if others else first)}"
     )
 
 
-def salvage(output: str) -> tuple[dict[str, Any], ...]:
-    """The miscompares that can be read from incomplete output.
+def salvage(output: str) -> tuple[WrongResult, ...]:
+    """The wrong results in incomplete output, read or not.
 
     A wrong result counts even if the load died afterwards. This evidence can only count against the
-    machine, never make a run pass, so unreadable lines are skipped.
+    machine, never make a run pass, so lines of another kind are skipped.
     """
-    found = []
+    found: list[WrongResult] = []
     for line in output.split("\n"):
         try:
-            record = _record(line)
-            exactly(record, _KINDS["miscompare"])
-            found.append(details(record["miscompare"]))
-        except (ProtocolError, ValueError):
+            said = decode(line)
+        except ProtocolError:
             continue
+        if isinstance(said, WrongResult):
+            found.append(said)
     return tuple(found)
 
 
-def _hello(line: str) -> tuple[str, dict[str, Any]]:
-    record = _record(line)
-    if "rigproof_load" not in record:
-        raise ProtocolError(
-            f"the load's output does not begin with its hello line but with {_quote(line)}"
-        )
-    version = record["rigproof_load"]
-    if type(version) is not int or version != VERSION:
-        raise ProtocolError(
-            f"the load's output has a version that is not {VERSION}, the only one known "
-            f"here: {_quote(line)}"
-        )
-    try:
-        exactly(record, _HELLO)
-        name, parameters = text(record["load"]), record["parameters"]
-        if not isinstance(parameters, dict):
-            raise ValueError("its parameters are not an object")
-    except ValueError as error:
-        raise ProtocolError(
-            f"the load's hello line cannot be used, {error}: {_quote(line)}"
-        ) from None
-    return name, parameters
-
-
-def _end(record: dict[str, Any], evidence: int) -> None:
-    count = record["readings"]
-    if record["end"] is not True or type(count) is not int or count != evidence:
-        raise ValueError(f"it does not close the {evidence} readings before it")
+def _unusable(reason: str, line: str) -> str:
+    return f"a line of the load's output cannot be used, {reason}: {_quote(line)}"
 
 
 def _record(line: str) -> dict[str, Any]:

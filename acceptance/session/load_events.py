@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
+from acceptance.loads.miscompare import (
+    UnreadMiscompare,
+    WrongCopy,
+    WrongMemory,
+    WrongProduct,
+    WrongResult,
+    WrongTransfer,
+    component_of,
+    details,
+    dtype_of,
+)
+from acceptance.loads.protocol import Hello, ProtocolError, decode
+from acceptance.loads.protocol import Note as LoadNote
 
 Listener = Callable[[int, str], None]
 
@@ -70,33 +82,33 @@ class _Listening:
         self._laps: dict[int, str] = {}
 
     def __call__(self, index: int, line: str) -> None:
-        record = _record(line) if index < len(self._names) else None
-        if record is None:
+        if index >= len(self._names):
             return
-        parameters = record.get("parameters")
-        if (
-            "rigproof_load" in record
-            and isinstance(parameters, dict)
-            and parameters.get("inject") is not None
-        ):
-            self._injected[index] = str(parameters["inject"])
-        elif isinstance(record.get("miscompare"), dict):
-            self._wrong(index, record["miscompare"])
-        elif isinstance(record.get("note"), str) and record["note"].startswith(LAP):
-            self._lap(index, record["note"])
+        try:
+            said = decode(line)
+        except ProtocolError:
+            return  # such as output of other programs
+        if isinstance(said, Hello) and said.injected is not None:
+            self._injected[index] = said.injected
+        elif isinstance(said, WrongResult):
+            self._wrong(index, said)
+        elif isinstance(said, LoadNote) and said.text.startswith(LAP):
+            self._lap(index, said.text)
 
-    def _wrong(self, index: int, miscompare: Mapping[str, Any]) -> None:
-        component, code = self._component(index, miscompare.get("component")), code_of(miscompare)
+    def _wrong(self, index: int, wrong: WrongResult) -> None:
+        component, code = self._component(index, component_of(wrong)), code_of(wrong)
         if (component, code) in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
             return
         self._told.add((component, code))
         # An impossible time must not attribute the event to another check.
-        told_s = _number(miscompare.get("found_s"))
+        told_s = (
+            wrong.found_s if isinstance(wrong, WrongProduct | WrongCopy | WrongMemory) else None
+        )
         fits = told_s is not None and self._began_s <= told_s <= self._now_s() + 1.0
-        event = event_of(miscompare, component, self._injected.get(index))
+        event = event_of(wrong, component, self._injected.get(index))
         self._write(msgspec.structs.replace(event, boot_s=told_s if fits else None))
 
-    def _component(self, index: int, told: object) -> str:
+    def _component(self, index: int, told: str | None) -> str:
         """A component with the load's own GPU numbers, its own GPU first, in the run's names.
 
         The load's own GPU for any other text.
@@ -104,7 +116,7 @@ class _Listening:
         own = self._names[index]
         order = self._shown.get(own) or [own, *(name for name in self._names if name != own)]
         known = {f"gpu{number}": name for number, name in enumerate(order)}
-        parts = told.split("->") if isinstance(told, str) else []
+        parts = told.split("->") if told is not None else []
         return (
             "->".join(known[part] for part in parts)
             if parts and all(part in known for part in parts)
@@ -122,68 +134,57 @@ class _Listening:
             self._write(Note(words, progress=True))
 
 
-def code_of(miscompare: Mapping[str, Any]) -> str:
+def code_of(wrong: WrongResult) -> str:
     """The event code of a wrong result, as in the name of its count.
 
-    A number format, "copy", "peer" or "vram".
+    A number format, "copy", "peer" or "vram"; "result" for one that could not be read.
     """
-    check, dtype = miscompare.get("check"), miscompare.get("dtype")
-    if isinstance(dtype, str) and dtype:
-        return dtype
-    if isinstance(check, str) and check.startswith("copy_"):
-        return "peer" if check == "copy_p2p" else "copy"
-    return check if isinstance(check, str) and check else "result"
+    match wrong:
+        case UnreadMiscompare():
+            return "result"
+        case WrongCopy() | WrongTransfer():
+            return "peer" if wrong.check == "copy_p2p" else "copy"
+        case _:
+            return dtype_of(wrong) or wrong.check
 
 
-def event_of(miscompare: Mapping[str, Any], component: str, injected: str | None = None) -> Event:
+def event_of(wrong: WrongResult, component: str, injected: str | None = None) -> Event:
     """The event for a wrong result, without its time. Pure."""
-    code, check = code_of(miscompare), miscompare.get("check")
-    if code in ("copy", "peer"):
-        meaning, action = (
-            f"data was changed on its way ({check}) while {component} was under load",
-            _OF_COPIES,
-        )
-        if miscompare.get("words") == miscompare.get("unwritten") is not None:
-            meaning = f"data never arrived ({check}) while {component} was under load"
-    elif code == "vram":
-        meaning, action = f"the memory of {component} does not hold what is written to it", _ACTION
-    else:
-        meaning, action = f"{component} gave a wrong result under load{_where(miscompare)}", _ACTION
+    match wrong:
+        case WrongCopy() | WrongTransfer():
+            how = (
+                "data never arrived"
+                if wrong.words == wrong.unwritten
+                else "data was changed on its way"
+            )
+            meaning = f"{how} ({wrong.check}) while {component} was under load"
+            action = _OF_COPIES
+        case WrongMemory():
+            meaning = f"the memory of {component} does not hold what is written to it"
+            action = _ACTION
+        case _:
+            meaning = f"{component} gave a wrong result under load{_where(wrong)}"
+            action = _ACTION
     if injected is not None:
         meaning += f" (a fault was injected on purpose: {injected})"
     return Event(
         KIND,
         "fatal",
-        json.dumps(miscompare)[:QUOTED],
+        json.dumps(details(wrong))[:QUOTED],
         meaning,
         action,
-        code,
+        code_of(wrong),
         component,
         source=SOURCE,
     )
 
 
-def _where(miscompare: Mapping[str, Any]) -> str:
+def _where(wrong: WrongResult) -> str:
+    """The keys of a wrong result that say where it was found."""
+    printed = details(wrong)
     parts = [
-        f"{key} {miscompare[key]}"
+        f"{key} {printed[key]}"
         for key in ("check", "shape", "iteration", "lap", "elements")
-        if key in miscompare
+        if key in printed
     ]
     return f": {', '.join(str(part)[:60] for part in parts)}" if parts else ""
-
-
-def _record(line: str) -> dict[str, Any] | None:
-    """The JSON object of a line; None for any other text, such as output of other programs."""
-    if not line.startswith("{"):
-        return None
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _number(value: object) -> float | None:
-    """A finite number; None for anything else."""
-    given = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if given and -1e18 < value < 1e18 else None  # type: ignore[operator, arg-type]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
@@ -139,7 +140,7 @@ def record_miscompares(check: Check) -> Callable[[LoadFailed, str, str], None]:
             check(
                 measurement,
                 {component: float(len(failed.miscompares))},
-                notes={component: str(failed.miscompares[0])[:300]},
+                notes={component: str(details(failed.miscompares[0]))[:300]},
             )
 
     return record

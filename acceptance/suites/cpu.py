@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from acceptance.core.dtype import CPU_DTYPES, DtypeName
 from acceptance.diagnosis.series import Series
+from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput
 from acceptance.session.check import Check
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import ToolOutput
 
-DTYPES = {"f64": "float64", "f32": "float32"}
 LATE_S = 5.0  # a reading whose last sample is older than this at the end has stopped
 
 
@@ -66,7 +67,7 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     ],
 )
 def test_gemm(
-    dtype: str,
+    dtype: DtypeName,
     cpu_gemm: Callable[[str], LoadOutput],
     check: Check,
     record_miscompares: Callable[[LoadFailed, str, str], None],
@@ -79,11 +80,11 @@ def test_gemm(
     which stress-ng loads.
     """
     try:
-        output = cpu_gemm(DTYPES[dtype])
+        output = cpu_gemm(CPU_DTYPES[dtype])
     except LoadFailed as failed:
         record_miscompares(failed, f"cpu_gemm_miscompares_{dtype}", "cpu")
         raise
-    first = str(output.miscompares[0])[:300] if output.miscompares else None
+    first = str(details(output.miscompares[0]))[:300] if output.miscompares else None
     for name in ("miscompares", "", "core", "core_ratio"):
         measurement = "_".join(part for part in ("cpu_gemm", name, dtype) if part)
         readings = {

@@ -12,6 +12,7 @@ from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
 from acceptance.diagnosis.laps import Laps, turns
 from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around
+from acceptance.loads.names import BURN_LAPS
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 
@@ -19,7 +20,6 @@ NamedSpans = Sequence[tuple[str, float, float]]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 BURN = "together.burn"
-LAPS = "burn_laps"
 # The links' error counters by measurement; a driver may report only some of NVLink's.
 COUNTERS = {
     "burn_errors_new": ("pcie_replays",),
@@ -102,7 +102,9 @@ def test_steady(
         except ValueError as error:
             troubles.append(str(error))
     tables = {
-        one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
+        one.component: turns(one)
+        for one in load_tables
+        if (one.check, one.name) == (BURN, BURN_LAPS)
     }
     laps = {
         gpu: Laps(burn.history, found)

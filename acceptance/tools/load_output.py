@@ -6,11 +6,26 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from acceptance.core.dtype import GEMM_READINGS
+from acceptance.loads.miscompare import WrongResult
+from acceptance.loads.names import (
+    BURN_DIGESTS,
+    BURN_LAPS,
+    BURN_OF_GPU,
+    BURN_OF_PEER,
+    BURN_READINGS,
+    DIGESTS,
+    LAP_ROWS,
+    LAPS,
+    OWN,
+    PASSES,
+    PATTERNS,
+    VRAM_PASSES,
+    VRAM_READINGS,
+)
 from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, parse, salvage
 from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
-
-GEMM_READINGS = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 
 
 def gpu_gemm_argv(
@@ -83,37 +98,11 @@ def read_gpu_gemm(
     return output
 
 
-# Readings with their units; `{}` is a format.
-BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
-BURN_OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}
-BURN_OF_PEER = {"burn_peer_copied": "GiB", "burn_peer_miscompares": "count"}
-VRAM_READINGS = {
-    "vram_tested": "ratio",
-    "vram_rate": "ratio",
-    "vram_copy": "GB/s",
-    "vram_miscompares": "count",
-}
-LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
-DIGESTS = ("format", "shape", "inputs", "result")
-PASSES = ("pattern", "passes", "GB/s", "wrong")
-# A memory test without one of these patterns proves less than its name says.
-PATTERNS = (
-    "own_address",
-    "walking_bits",
-    "moving_inversions",
-    "random_inverse",
-    "march_c",
-    "block_move",
-    "neighbours",
-    "retention",
-)
 # Share of the requested time: after the first round the load does not start a pattern that would
 # end too late, and the longest takes a third of a round.
 VRAM_LEAST_SHARE = 0.5
-LAP_ROWS = 500  # most rows in the table of laps; of more turns it has the first and last 250
 WORKED = 0.95  # least share of the requested time that the turns take together
 LEAST_LAPS = 2  # rates and digests are compared with those of an earlier lap
-OWN = "gpu0"  # a load's name for its own GPU
 
 ProductKey = tuple[str, str]  # a reading's name and component, or a product's format and shape
 _DIGEST = re.compile(r"[0-9a-f]{16}")
@@ -184,10 +173,10 @@ def read_burn(
         raise _failed(f"told of {laps!r} laps, and at least {LEAST_LAPS} are due", output)
     if not isinstance(output.parameters.get("library"), str) or not output.parameters["library"]:
         raise _failed("does not say with which library it ran", output)
-    _of_each(_table(output, "burn_laps", LAPS), offered, output)
-    _in_turn(_table(output, "burn_laps", LAPS), output)
-    _require_whole(_table(output, "burn_laps", LAPS), offered, seconds, output)
-    _of_each(_table(output, "burn_digests", DIGESTS), offered, output)
+    _of_each(_table(output, BURN_LAPS, LAPS), offered, output)
+    _in_turn(_table(output, BURN_LAPS, LAPS), output)
+    _require_whole(_table(output, BURN_LAPS, LAPS), offered, seconds, output)
+    _of_each(_table(output, BURN_DIGESTS, DIGESTS), offered, output)
     digests(output)
     _require_counts(output)
     return output
@@ -199,7 +188,7 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
     Raises LoadFailed for a missing table, an invalid digest, and a repeated product.
     """
     found: dict[ProductKey, ProductKey] = {}
-    for row in _table(output, "burn_digests", DIGESTS).rows:
+    for row in _table(output, BURN_DIGESTS, DIGESTS).rows:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
             raise _failed(
@@ -231,7 +220,7 @@ def read_vram(
         completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
     )
     _exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
-    rows = _table(output, "vram_passes", PASSES).rows
+    rows = _table(output, VRAM_PASSES, PASSES).rows
     if missing := [pattern for pattern in PATTERNS if pattern not in {row[0] for row in rows}]:
         raise _failed(f"made no pass of the pattern {', '.join(missing)}", output)
     for pattern, passes, _, wrong in rows:
@@ -354,7 +343,7 @@ class LoadFailed(Exception):
     results reported until then: they remain evidence against the machine.
     """
 
-    def __init__(self, message: str, miscompares: tuple[dict[str, Any], ...]) -> None:
+    def __init__(self, message: str, miscompares: tuple[WrongResult, ...]) -> None:
         super().__init__(message)
         self.miscompares = miscompares
 

@@ -38,11 +38,12 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
     "acceptance/diagnosis/diagnosis.py", "acceptance/diagnosis/gpu_history.py",
     "acceptance/diagnosis/gpu_settings.py", "acceptance/diagnosis/gpu_work.py",
-    "acceptance/diagnosis/miscompare.py", "acceptance/diagnosis/steady_state.py",
+    "acceptance/diagnosis/steady_state.py",
     "acceptance/diagnosis/time_weight.py", "acceptance/expect/ceiling.py",
     "acceptance/expect/components.py", "acceptance/expect/gpu_limits.py",
     "acceptance/expect/limit_book.py", "acceptance/expect/plan_builder.py",
-    "acceptance/expect/sensor_range.py", "acceptance/machine/machine_file.py",
+    "acceptance/expect/sensor_range.py", "acceptance/loads/miscompare.py",
+    "acceptance/machine/machine_file.py",
     "acceptance/observe/gpu_sample.py", "acceptance/resources.py", "acceptance/suites/watch.py",
     "acceptance/tools/bandwidth_test.py", "acceptance/tools/cuda_error.py",
     "acceptance/tools/device_query.py", "acceptance/tools/gpu_burn.py",
@@ -103,14 +104,16 @@ _DECIDE: dict[str, dict[str, str]] = {
         "gpu_settings": "gpu_work | suites/watch_suite",
         "gpu_work": "gpu_work | suites/watch_suite suites/thermal_suite",
         "laps": "laps | recorded_burns suites/together_suite",
-        "miscompare": "miscompare_fields miscompare | diagnosis recorded_burns"
-        " | suites/together_suite",
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
         "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_preconditions",
         "steady_state": "steady_state | suites/thermal_suite",
         "time_weight": "time_weight | recorded_burns suites/together_suite",
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
+    },
+    "loads": {
+        "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
+        " | suites/together_suite",
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",

@@ -35,10 +35,5 @@ def test_what_is_no_compute_capability_is_refused(wrong: str) -> None:
 
 
 def test_every_format_has_a_peak_and_two_measurements() -> None:
-    assert tuple(PEAKS) == DTYPES
+    assert tuple(PEAKS) == tuple(FIRST_CAPABILITY) == tuple(dtypes.DTYPES) == DTYPES
     assert gemm_names("bf16") == ("gemm_bf16_short", "gemm_bf16")
-
-
-def test_the_load_offers_what_is_due() -> None:
-    """Programs import nothing of ours, so each has a table of its own."""
-    assert {one.short: one.since for one in dtypes.DTYPES.values()} == FIRST_CAPABILITY

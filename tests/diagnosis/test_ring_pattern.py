@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from cases import each
 from wrong_results import SIDE, Fact, described_keys, one_bit, ring, scrambled, units
 
-from acceptance.diagnosis import miscompare
-from acceptance.diagnosis.miscompare import WrongProduct
 from acceptance.diagnosis.ring_pattern import product_signature, right_moments_of
 from acceptance.diagnosis.signature import GpuHeat, Signature
+from acceptance.loads import miscompare
+from acceptance.loads.miscompare import WrongProduct
 
 
 def rings(facts: Sequence[Fact]) -> list[WrongProduct]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.diagnosis.miscompare import WrongElement
 from acceptance.diagnosis.signature import bits_text, extent, power_of_two, swapped_addresses
+from acceptance.loads.miscompare import WrongElement
 
 
 def test_powers_of_two() -> None:
@@ -37,7 +37,10 @@ def test_an_extent_is_one_number_where_all_are_equal() -> None:
 def held(*words: tuple[int, int, int]) -> list[WrongElement]:
     """Words of (address, expected, got)."""
     return [
-        WrongElement(address, (), expected, got, expected ^ got) for address, expected, got in words
+        WrongElement(
+            address=address, expected=f"{expected:x}", got=f"{got:x}", xor=f"{expected ^ got:x}"
+        )
+        for address, expected, got in words
     ]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from cases import each
 from wrong_results import Fact, vram
 
-from acceptance.diagnosis import miscompare
-from acceptance.diagnosis.miscompare import WrongMemory
 from acceptance.diagnosis.signature import Signature
 from acceptance.diagnosis.vram_pattern import vram_signature
+from acceptance.loads import miscompare
+from acceptance.loads.miscompare import WrongMemory
 
 
 def look(*facts: Fact) -> Signature:

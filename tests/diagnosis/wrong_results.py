@@ -7,10 +7,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.mismatch import SEEN, WrongElement, describe_elements
+import msgspec
+
+from acceptance.loads.miscompare import WrongResult, read_or_keep
+from acceptance.loads.mismatch import SEEN, ElementBits, describe_elements
 
 SIDE = 8192
 Fact = dict[str, Any]
+
+
+def printed(part: object) -> Any:
+    """A part of a wrong result as it stands in a load's output."""
+    return msgspec.json.decode(msgspec.json.encode(part))
 
 
 def ring(
@@ -26,7 +34,7 @@ def ring(
 ) -> Fact:
     """A wrong product of (element, expected, got); `width` is the bytes of an element."""
     moment = 1000.0 + iteration if made_s is None else made_s
-    first = [WrongElement(*one) for one in wrong[:SEEN]]
+    first = [ElementBits(*one) for one in wrong[:SEEN]]
     base = slot * SIDE * SIDE * width
     return {
         "component": "gpu0",
@@ -35,14 +43,14 @@ def ring(
         "shape": f"{SIDE}x{SIDE}x16384",
         "iteration": iteration,
         "lap": lap,
-        "slot": slot,
         "made_s": moment,
         "found_s": moment + 1.5,
         "elements": len(wrong),
         "of": SIDE * SIDE,
         "nan": nan,
         "infinite": infinite,
-        **describe_elements(first, wrong[-1][0], columns=SIDE, width=width, base=base),
+        "slot": slot,
+        **printed(describe_elements(first, wrong[-1][0], columns=SIDE, width=width, base=base)),
     }
 
 
@@ -109,6 +117,88 @@ COPIED: Fact = {
 }
 
 
+PLACE: Fact = {"index": [1, 2], "expected": "00", "got": "01", "xor": "01"}
+REMADE: Fact = {
+    "component": "gpu0",
+    "dtype": "f16",
+    "check": "again",
+    "expected": "0a",
+    "got": "0b",
+    "nan": 0,
+    "infinite": 1,
+}
+REPEATED: Fact = {
+    "component": "gpu0",
+    "dtype": "f16",
+    "check": "repeat",
+    "after": "short",
+    "elements": 1,
+    "nan": 0,
+    "infinite": 0,
+    "first": [PLACE],
+}
+TRANSFERRED: Fact = {
+    "component": "gpu0",
+    "check": "copy_own_d2h",
+    "copy": 3,
+    "words": 1,
+    "unwritten": 0,
+    "first": [{"index": 7, "expected": "00", "got": "01", "xor": "01"}],
+}
+VECTOR: Fact = {
+    "component": "gpu0",
+    "check": "elementwise",
+    "elements": 65536,
+    "batch": 1,
+    "wrong": 1,
+    "index": 7,
+    "expected": 12.0,
+    "got": "0.5",
+}
+CORE_REPEATED: Fact = {
+    "component": "core:0",
+    "check": "repeat",
+    "product": 3,
+    "seconds": 0.5,
+    "elements": 1,
+    "nan": 0,
+    "first": [PLACE],
+}
+INEXACT: Fact = {
+    "component": "core:0",
+    "check": "exact",
+    "found": "elements that no sum of these products can be",
+    "elements": 1,
+    "nan": 0,
+    "first": [{"index": [1, 2], "got": "0.5"}],
+}
+ROWS: Fact = {
+    "component": "core:0",
+    "check": "exact",
+    "found": "rows that fail the integer check",
+    "rows": 1,
+    "first": [3],
+}
+DIGESTS: Fact = {
+    "check": "digest",
+    "found": "first products that differ",
+    "digests": {"00": ["core:0"]},
+}
+ARRAY: Fact = {
+    "component": "core:0",
+    "check": "triad",
+    "repeat": 2,
+    "elements": 1,
+    "nan": 0,
+    "first": [PLACE],
+}
+
+
+def all_of(*facts: Fact) -> tuple[WrongResult, ...]:
+    """What readers make of them."""
+    return tuple(read_or_keep(fact) for fact in facts)
+
+
 def vram(
     wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, number: int = 1, **more: Any
 ) -> Fact:
@@ -146,4 +236,4 @@ def vram(
 
 def described_keys() -> frozenset[str]:
     """What a product tells of its wrong elements."""
-    return frozenset(describe_elements([WrongElement(0, 1, 2)], 0, columns=1, width=1, base=0))
+    return frozenset(describe_elements([ElementBits(0, 1, 2)], 0, columns=1, width=1, base=0))

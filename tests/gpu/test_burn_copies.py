@@ -101,11 +101,11 @@ def test_what_arrives_wrong_is_found_both_ways() -> None:
 
     found = readings(output := copied(change=change))
     assert found["burn_copy_miscompares"] >= 2 * TURNS - 1  # the first from the host had arrived
-    assert {one["check"] for one in output.miscompares} == {"copy_h2d", "copy_d2h"}
+    assert {one.check for one in output.miscompares} == {"copy_h2d", "copy_d2h"}
     for one in output.miscompares:
-        assert (one["words"], one["unwritten"]) == (2, 0)
-        assert {first["word"] % 512 for first in one["first"]} == {place % 512 for place in places}
-        assert {first["xor"] for first in one["first"]} == {f"{1 << 7:016x}"}
+        assert (one.words, one.unwritten) == (2, 0)
+        assert {first.word % 512 for first in one.first} == {place % 512 for place in places}
+        assert {first.xor for first in one.first} == {f"{1 << 7:016x}"}
 
 
 def test_the_products_stream_holds_no_copy_up() -> None:
@@ -167,9 +167,9 @@ def test_every_copy_that_a_peer_never_got_is_counted(
         pair = f"gpu0->gpu{peer}"
         copies = found[f"burn_peer_copied {pair}"] * 2**30 / PIECE
         assert found[f"burn_peer_miscompares {pair}"] == copies >= LISTED + 2
-        told = [one for one in output.miscompares if one["component"] == pair]
+        told = [one for one in output.miscompares if one.component == pair]
         assert len(told) == LISTED
-        assert {(one["words"], one["unwritten"], len(one["first"])) for one in told} == {
+        assert {(one.words, one.unwritten, len(one.first)) for one in told} == {
             (WORDS, WORDS, FIRST)
         }
 
@@ -187,12 +187,10 @@ def test_one_bit_that_is_wrong_at_a_peer_is_found(peers: Sequence[int]) -> None:
         return carried
 
     output = copied(peers, change)
-    assert {one["component"] for one in output.miscompares} == {
-        f"gpu0->gpu{peer}" for peer in peers
-    }
+    assert {one.component for one in output.miscompares} == {f"gpu0->gpu{peer}" for peer in peers}
     for one in output.miscompares:
-        assert (one["words"], one["unwritten"], one["first"][0]["word"]) == (1, 0, WORDS - 1)
-        assert one["first"][0]["xor"] == f"{1 << 13:016x}"
+        assert (one.words, one.unwritten, one.first[0].word) == (1, 0, WORDS - 1)
+        assert one.first[0].xor == f"{1 << 13:016x}"
 
 
 @pytest.mark.parametrize("count", [1, 31, 1_000_003, WORDS])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.loads import bits
+from acceptance.loads.miscompare import WrongPlace
 
 DTYPES = ["float32", "float64"]
 
@@ -31,8 +32,8 @@ def test_one_bit_anywhere_is_found_and_located(dtype: str, index: int, bit: int)
     assert not bits.same_bits(one, other)
     found = bits.difference(one, other)
     assert found["elements"] == 1
-    assert found["first"][0]["index"] == [index // 100, index % 100]
-    assert int(found["first"][0]["xor"], 16) == 1 << bit
+    assert found["first"][0].index == (index // 100, index % 100)
+    assert int(found["first"][0].xor, 16) == 1 << bit
 
 
 def test_nan_is_counted_apart_and_every_place_is_counted() -> None:
@@ -41,12 +42,12 @@ def test_nan_is_counted_apart_and_every_place_is_counted() -> None:
     other[3] = np.nan
     found = bits.difference(one, other)
     assert (found["elements"], found["nan"], len(found["first"])) == (10, 1, 4)
-    assert found["first"][0] == {
-        "index": [0],
-        "expected": "3ff0000000000000",
-        "got": "4000000000000000",
-        "xor": "7ff0000000000000",
-    }
+    assert found["first"][0] == WrongPlace(
+        index=(0,),
+        expected="3ff0000000000000",
+        got="4000000000000000",
+        xor="7ff0000000000000",
+    )
 
 
 @each("other", [np.zeros(4), np.zeros((4, 4)).T[:, :], np.zeros((4, 8))[:, ::2]])

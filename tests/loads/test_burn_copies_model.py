@@ -139,11 +139,11 @@ def test_every_copy_that_a_peer_never_got_is_counted(
     assert found["burn_peer_miscompares", "gpu0->gpu2"] == pieces >= TURNS
     assert len(output.miscompares) == LISTED
     for told in output.miscompares:
-        assert (told["check"], told["component"]) == ("copy_p2p", "gpu0->gpu2")
-        assert (told["words"], told["unwritten"], len(told["first"])) == (WORDS, WORDS, FIRST)
-        assert told["first"][0]["got"] == f"{SPOILED:016x}"
-        assert told["first"][0]["xor"] == told["first"][0]["expected"]
-    assert len({told["first"][0]["expected"] for told in output.miscompares}) == LISTED, (
+        assert (told.check, told.component) == ("copy_p2p", "gpu0->gpu2")
+        assert (told.words, told.unwritten, len(told.first)) == (WORDS, WORDS, FIRST)
+        assert told.first[0].got == f"{SPOILED:016x}"
+        assert told.first[0].xor == told.first[0].expected
+    assert len({told.first[0].expected for told in output.miscompares}) == LISTED, (
         "each turn has its own words"
     )
 
@@ -162,10 +162,10 @@ def test_one_bit_that_changes_on_the_way_is_found(
 
     monkeypatch.setattr(Tensor, "_arrive", changed)
     found = readings(output := copied(machine, lambda index: NumpyPattern(machine, index)))
-    assert {told["check"] for told in output.miscompares} == {path}
+    assert {told.check for told in output.miscompares} == {path}
     for told in output.miscompares:
-        assert (told["words"], told["unwritten"], told["first"][0]["word"]) == (1, 0, 123)
-        assert told["first"][0]["xor"] == f"{1 << 7:016x}"
+        assert (told.words, told.unwritten, told.first[0].word) == (1, 0, 123)
+        assert told.first[0].xor == f"{1 << 7:016x}"
     name = "burn_peer_miscompares" if path == "copy_p2p" else "burn_copy_miscompares"
     assert found[name, "gpu0->gpu1" if path == "copy_p2p" else "gpu0"] >= TURNS
 
@@ -187,9 +187,9 @@ def test_a_copy_that_is_not_made_shows_what_lay_there(
 
     monkeypatch.setattr(Tensor, "_arrive", lost)
     output = copied(machine, lambda index: NumpyPattern(machine, index))
-    assert {told["check"] for told in output.miscompares} == {path}
+    assert {told.check for told in output.miscompares} == {path}
     first = output.miscompares[0]
-    assert (first["words"], first["unwritten"]) == (WORDS, WORDS)
+    assert (first.words, first.unwritten) == (WORDS, WORDS)
 
 
 def test_what_another_gpu_sent_is_wrong_in_every_word() -> None:
@@ -214,9 +214,9 @@ def test_what_another_gpu_sent_is_wrong_in_every_word() -> None:
         return carried
 
     output = copied(machine, lambda index: NumpyPattern(machine, index), (1, 2), swap)
-    assert {told["component"] for told in output.miscompares} == {"gpu0->gpu1", "gpu0->gpu2"}
-    assert {told["words"] for told in output.miscompares} == {WORDS}
-    assert any(told["unwritten"] == 0 for told in output.miscompares)
+    assert {told.component for told in output.miscompares} == {"gpu0->gpu1", "gpu0->gpu2"}
+    assert {told.words for told in output.miscompares} == {WORDS}
+    assert any(told.unwritten == 0 for told in output.miscompares)
 
 
 def test_a_comparison_that_was_not_made_is_no_clean_copy() -> None:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from cases import each
+from wrong_results import WHOLE
 
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import Counts, Proof
 from acceptance.loads.burn.worker import LAP_ROWS, LAPS, LISTED, BurnOptions, BurnWorker
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 GIB = 1 << 30
@@ -113,7 +115,11 @@ class Device:
 
     def prove(self, dtype: Dtype, divisor: int) -> Proof:
         self.divisors.append(divisor)
-        wrong = ({"check": "normal", "elements": 1},) if dtype.short in self.faults.proof else ()
+        wrong = (
+            (read({**WHOLE, "check": "normal", "dtype": dtype.short}),)
+            if dtype.short in self.faults.proof
+            else ()
+        )
         return Proof(wrong, ("right",), (("s", "i", "due"),) * 3, self.faults.one_s / divisor**2)
 
     def fill(self, size: int) -> None:
@@ -208,12 +214,12 @@ def test_each_turn_tells_when_its_first_product_began_and_its_last_was_done() ->
 def test_a_wrong_product_is_told_with_its_number_wherever_it_is() -> None:
     wrong = {("bf16", number): (3, 1, 2) for number in (0, 5, 100, 4000)}
     output, _, _, _ = burn(BurnOptions(of("bf16"), 60.0), Faults(wrong))
-    assert [one["iteration"] for one in output.miscompares] == [0, 5, 100, 4000]
+    assert [one.iteration for one in output.miscompares] == [0, 5, 100, 4000]
     first = output.miscompares[0]
-    assert (first["check"], first["elements"], first["nan"], first["infinite"]) == ("ring", 3, 1, 2)
-    assert first["of"] == 8192**2
-    assert first["shape"] == "8192x8192x16384"
-    assert first["found_s"] > first["made_s"]
+    assert (first.check, first.elements, first.nan, first.infinite) == ("ring", 3, 1, 2)
+    assert first.of == 8192**2
+    assert first.shape == "8192x8192x16384"
+    assert first.found_s > first.made_s
     assert found(output)["burn_bf16_miscompares"] == 4
 
 
@@ -221,7 +227,7 @@ def test_the_very_last_products_are_compared_too() -> None:
     clean, device, _, _ = burn(BurnOptions(of("f32"), 4.0))
     last = max(number for _, number, _ in device.made) + 7
     output, _, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults({("f32", last): (1, 0, 0)}))
-    assert [one["iteration"] for one in output.miscompares] == [last]
+    assert [one.iteration for one in output.miscompares] == [last]
     assert found(clean)["burn_f32_miscompares"] == 0
 
 
@@ -234,13 +240,13 @@ def test_many_wrong_products_are_all_counted_and_the_first_told() -> None:
 
 def test_a_proof_that_fails_an_operand_that_changes_and_a_reference_that_is_another() -> None:
     output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(proof=frozenset({"f64"})))
-    assert [one["check"] for one in output.miscompares] == ["normal"]
+    assert [one.check for one in output.miscompares] == ["normal"]
     output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(changed={"f64": "b"}))
-    assert [(one["check"], one["operand"]) for one in output.miscompares] == [("inputs", "b")], (
+    assert [(one.check, one.operand) for one in output.miscompares] == [("inputs", "b")], (
         "told once"
     )
     output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(again=frozenset({"f64"})))
-    assert [(one["check"], one["lap"], one["got"]) for one in output.miscompares] == [
+    assert [(one.check, one.lap, one.got) for one in output.miscompares] == [
         ("again", 1, "other")
     ] * 3
 
@@ -249,7 +255,7 @@ def test_an_operand_is_looked_at_as_soon_as_a_product_is_wrong() -> None:
     output, _, _, _ = burn(
         BurnOptions(of("tf32"), 4.0), Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"})
     )
-    assert [one["check"] for one in output.miscompares] == ["inputs", "ring"]
+    assert [one.check for one in output.miscompares] == ["inputs", "ring"]
 
 
 def test_plain_products_are_timed_apart_and_not_compared() -> None:

@@ -11,6 +11,7 @@ import pytest
 from cases import each
 from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
 from thoroughness import some
+from wrong_results import CORE_REPEATED, all_of
 
 from acceptance.loads.cpu.cores import Core, parse_cores
 from acceptance.loads.cpu.gemm import arguments, conclude, digest_outliers, ratios
@@ -58,12 +59,12 @@ def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
     output = parse(done.stdout)
     assert output.injected == kind
     (found,) = output.miscompares
-    assert found["component"] == COMPONENTS[-1]
+    assert found.component == COMPONENTS[-1]
     if kind == "stuck":
-        assert found["check"] == "exact"
+        assert found.check == "exact"
         assert values(output, "cpu_gemm_miscompares_f64")["cpu"] > 1
     else:
-        assert (found["check"], found["nan"]) == ("repeat", int(kind == "nan"))
+        assert (found.check, found.nan) == ("repeat", int(kind == "nan"))
         assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
 
 
@@ -205,8 +206,8 @@ def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
     ready[CORE[4]] = WorkerReady("other", True, "numpy")
     output = concluded(ready, {core: LoopResult(1, 0, 1.0) for core in CORE})
     (found,) = output.miscompares
-    assert found["check"] == "digest"
-    assert found["digests"]["other"] == ["core:4"]
+    assert found.check == "digest"
+    assert found.digests["other"] == ("core:4",)
     assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
     assert output.notes == ("products made by numpy",)
 
@@ -223,5 +224,5 @@ def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product
 
 
 def test_what_was_found_before_a_death_is_on_standard_output() -> None:
-    lines = [json.dumps({"miscompare": {"component": "core:1"}}), '{"note": "x"']
-    assert salvage("\n".join(lines)) == ({"component": "core:1"},)
+    lines = [json.dumps({"miscompare": CORE_REPEATED}), '{"note": "x"']
+    assert salvage("\n".join(lines)) == all_of(CORE_REPEATED)

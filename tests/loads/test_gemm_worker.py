@@ -61,16 +61,16 @@ def test_a_flipped_bit_is_located(dtype: str) -> None:
     (found,), ready, lap = messages(dtype, "bitflip")
     assert ready.right
     assert lap.wrong == 1
-    assert (found["component"], found["check"], found["product"]) == ("core:4", "repeat", 0)
-    assert (found["elements"], found["nan"]) == (1, 0)
-    assert found["first"][0]["index"] == [24, 0]
-    assert int(found["first"][0]["xor"], 16) == 1
-    assert found["seconds"] >= 0
+    assert (found.component, found.check, found.product) == ("core:4", "repeat", 0)
+    assert (found.elements, found.nan) == (1, 0)
+    assert found.first[0].index == (24, 0)
+    assert int(found.first[0].xor, 16) == 1
+    assert found.seconds >= 0
 
 
 def test_a_nan_is_told_apart() -> None:
     (found,), _, lap = messages(inject="nan")
-    assert (found["elements"], found["nan"], lap.wrong) == (1, 1, 1)
+    assert (found.elements, found.nan, lap.wrong) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -79,7 +79,7 @@ def test_what_is_wrong_from_the_first_time_on_is_found_though_all_results_are_eq
 ) -> None:
     (found,), ready, lap = messages(dtype, "stuck")
     assert not ready.right
-    assert (found["check"], found["component"], found["first"]) == ("exact", "core:4", [16])
+    assert (found.check, found.component, found.first) == ("exact", "core:4", (16,))
     assert lap.wrong == lap.products
 
 
@@ -109,7 +109,7 @@ def test_a_product_that_does_nothing_is_found(dtype: str) -> None:
     multiply(FIRST, first)
     told: list[dict[str, Any]] = []
     result = first.copy()  # even if it begins with a right result
-    comparison = ProductCheck(first, result, told.append, time.monotonic())
+    comparison = ProductCheck(first, result, told.append, "core:4", time.monotonic())
     for turn in range(20):
         comparison(turn)
     assert comparison.wrong == 19  # the first one was right
@@ -123,7 +123,7 @@ def test_a_product_that_skips_a_block_is_found(dtype: str, block: tuple[int, int
     first = spoiled_result(32, dtype)
     multiply(FIRST, first)
     result = first.copy()
-    comparison = ProductCheck(first, result, lambda _details: None, time.monotonic())
+    comparison = ProductCheck(first, result, lambda _wrong: None, "core:4", time.monotonic())
     part = slice(*block), slice(0, 16)
 
     def skipping(turn: int, out: Buffer) -> None:
@@ -144,7 +144,7 @@ def test_a_worker_without_products_never_passes(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(gemm_worker, "numpy_product", idle)
     (found, *_), ready, lap = messages()
-    assert found["check"] == "exact"
+    assert found.check == "exact"
     assert not ready.right
     assert lap.wrong == lap.products
 

@@ -122,13 +122,13 @@ def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:
     assert found["copy_own_miscompares", "gpu0"] == len(OWN)
     assert found["copy_own_p2p_miscompares", "gpu0->gpu1"] == 1
     assert found["elementwise_miscompares", "gpu0"] == 2
-    copies = [told for told in output.miscompares if told["check"] != "elementwise"]
-    assert [(told["check"], told["component"]) for told in copies] == [
+    copies = [told for told in output.miscompares if told.check != "elementwise"]
+    assert [(told.check, told.component) for told in copies] == [
         *((name, "gpu0") for name in OWN),
         ("copy_own_p2p", "gpu0->gpu1"),
     ]
     for told in copies:
-        assert (told["copy"], told["words"], told["first"][0]["xor"]) == (1, 1, f"{1 << 21:016x}")
+        assert (told.copy, told.words, told.first[0].xor) == (1, 1, f"{1 << 21:016x}")
 
 
 def test_slow_is_stamped_and_finds_nothing_wrong(load: Load) -> None:
@@ -140,14 +140,14 @@ def test_slow_is_stamped_and_finds_nothing_wrong(load: Load) -> None:
 @pytest.mark.parametrize(("device", "paths"), [("cuda", 5), ("cpu", 4), ("cuda:1", 1)])
 def test_a_copy_that_stops_short_is_wrong_every_time(load: Load, device: str, paths: int) -> None:
     output = load(gpus="2", peers="1", lose=device)
-    wrong = {told["check"] for told in output.miscompares}
+    wrong = {told.check for told in output.miscompares}
     assert len(wrong) == paths
     words = MIB // 8
     for told in output.miscompares:
-        last = words if told["check"] != "copy_own_d2d" else 16 * words
-        assert (told["words"], told["first"][0]["index"]) == (1, last - 1)
-        assert told["first"][0]["got"] == "0" * 16
-    beside = {told["check"] for told in output.miscompares if told.get("beside")}
+        last = words if told.check != "copy_own_d2d" else 16 * words
+        assert (told.words, told.first[0].index) == (1, last - 1)
+        assert told.first[0].got == "0" * 16
+    beside = {told.check for told in output.miscompares if getattr(told, "beside", False)}
     assert beside == {"cuda": {OWN[3]}, "cpu": {OWN[2]}, "cuda:1": set()}[device]
 
 
@@ -155,7 +155,7 @@ def test_a_product_that_is_no_number_is_wrong(load: Load) -> None:
     output = load(nan="400")
     assert values(output)["elementwise_miscompares", "gpu0"] == elementwise.BATCHES
     told = output.miscompares[0]
-    assert (told["elements"], told["wrong"], told["index"], told["got"]) == (400, 1, 3, "nan")
+    assert (told.elements, told.wrong, told.index, told.got) == (400, 1, 3, "nan")
 
 
 def test_where_both_ways_do_not_run_at_once_it_is_said(load: Load) -> None:
@@ -208,13 +208,9 @@ def test_every_copy_that_a_peer_never_got_is_wrong_though_it_reads_back(load: Lo
     (told,) = (note for note in output.notes if note.startswith("copy_own_p2p of gpu0->gpu2"))
     compared = int(told.partition("copies; ")[2].partition(" ")[0])
     assert found["copy_own_p2p_miscompares", "gpu0->gpu2"] == compared >= 4
-    assert {one["component"] for one in output.miscompares} == {"gpu0->gpu2"}
-    assert {(one["words"], one["unwritten"]) for one in output.miscompares} == {
-        (MIB // 8, MIB // 8)
-    }
-    assert len({one["first"][0]["expected"] for one in output.miscompares}) == len(
-        output.miscompares
-    )
+    assert {one.component for one in output.miscompares} == {"gpu0->gpu2"}
+    assert {(one.words, one.unwritten) for one in output.miscompares} == {(MIB // 8, MIB // 8)}
+    assert len({one.first[0].expected for one in output.miscompares}) == len(output.miscompares)
 
 
 def test_what_the_turn_before_left_at_a_peer_is_wrong(torch: Callable[..., None]) -> None:

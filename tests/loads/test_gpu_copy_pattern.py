@@ -72,8 +72,8 @@ def test_one_bit_is_found_and_located(index: int, bit: int) -> None:
     found = fault(expected, got)
     assert found is not None
     assert found["words"] == 1
-    assert found["first"] == [place(index, int(expected[index]), int(got[index]))]
-    assert int(found["first"][0]["xor"], 16) == 1 << bit
+    assert found["first"] == (place(index, int(expected[index]), int(got[index])),)
+    assert int(found["first"][0].xor, 16) == 1 << bit
 
 
 def test_words_that_changed_places_are_found() -> None:
@@ -81,7 +81,7 @@ def test_words_that_changed_places_are_found() -> None:
     got[[3, 700]] = got[[700, 3]]
     found = fault(expected, got)
     assert found is not None
-    assert [found["words"], *(wrong["index"] for wrong in found["first"])] == [2, 3, 700]
+    assert [found["words"], *(wrong.index for wrong in found["first"])] == [2, 3, 700]
 
 
 def test_a_copy_that_was_not_made_is_wrong_in_every_word() -> None:

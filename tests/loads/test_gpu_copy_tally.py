@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
 
 import pytest
 
+from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.copy.tally import REPORTED, CopyTally, measure_copies
+from acceptance.loads.miscompare import WrongTransfer
+
+FAULT: TransferFault = {"words": 1, "unwritten": 0, "first": ()}
 
 
 class Fake:
@@ -29,8 +32,8 @@ class Fake:
     def corrupt(self) -> None:
         self.corrupted = True
 
-    def fault(self) -> dict[str, Any] | None:
-        return {"words": 1} if self.corrupted or self.copies - 1 in self.wrong else None
+    def fault(self) -> TransferFault | None:
+        return FAULT if self.corrupted or self.copies - 1 in self.wrong else None
 
 
 def clock(step: float) -> Callable[[], float]:
@@ -38,8 +41,8 @@ def clock(step: float) -> Callable[[], float]:
     return lambda: next(ticks) * step
 
 
-def nothing(details: dict[str, Any]) -> None:
-    raise AssertionError(details)
+def nothing(wrong: WrongTransfer) -> None:
+    raise AssertionError(wrong)
 
 
 def test_three_copies_at_least_and_the_first_does_not_count() -> None:
@@ -62,20 +65,20 @@ def test_slow_halves_the_rate() -> None:
 
 
 def test_wrong_is_found_once() -> None:
-    said: list[dict[str, Any]] = []
+    said: list[WrongTransfer] = []
     tally = measure_copies(Fake(), 0.001, said.append, "wrong", clock(1.0))
     assert (tally.compared, tally.wrong) == (4, 1)
-    assert said == [{"component": "gpu0", "check": "copy_own_h2d", "copy": 1, "words": 1}]
+    assert said == [WrongTransfer(component="gpu0", check="copy_own_h2d", copy=1, **FAULT)]
 
 
 def test_the_copy_that_warms_up_is_compared_as_well() -> None:
-    said: list[dict[str, Any]] = []
+    said: list[WrongTransfer] = []
     assert measure_copies(Fake(frozenset({0})), 0.001, said.append, clock=clock(1.0)).wrong == 1
-    assert said[0]["copy"] == 0
+    assert said[0].copy == 0
 
 
 def test_all_wrong_copies_are_counted_and_the_first_told() -> None:
-    said: list[dict[str, Any]] = []
+    said: list[WrongTransfer] = []
     tally = measure_copies(Fake(frozenset(range(100))), 30.0, said.append, clock=clock(1.0))
     assert tally.wrong == tally.compared > REPORTED
     assert len(said) == REPORTED

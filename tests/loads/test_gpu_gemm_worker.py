@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 from card_of_tests import FakeCard
@@ -11,15 +10,35 @@ from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.product import ProductDifference
+from acceptance.loads.gemm.verification import RemadeDigest
 from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, needs, report_absent
+from acceptance.loads.miscompare import LapMismatch, ReferenceKind, WrongReference, WrongRepeat
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
 
 
+DIGESTS: RemadeDigest = {"expected": "1", "got": "2", "nan": 0, "infinite": 0}
+DIFFERENCE: ProductDifference = {"elements": 1, "nan": 0, "infinite": 0, "first": ()}
+
+
+def reference(check: ReferenceKind, elements: int) -> WrongReference:
+    return WrongReference(
+        component="gpu0",
+        dtype="f32",
+        check=check,
+        rows=64,
+        elements=elements,
+        nan=0,
+        infinite=0,
+        first=(),
+    )
+
+
 @dataclass
 class Found:
-    findings: tuple[dict[str, Any], ...] = ()
+    findings: tuple[WrongReference, ...] = ()
     notes: tuple[str, ...] = ("close",)
 
 
@@ -45,18 +64,18 @@ class FakeTrial:
     def release(self) -> None:
         self.told.append("release")
 
-    def remake(self) -> dict[str, Any] | None:
+    def remake(self) -> RemadeDigest | None:
         assert self.told[-1] == "release"
         self.told.append("again")
-        return {"expected": "1", "got": "2"} if "again" in self.differs else None
+        return DIGESTS if "again" in self.differs else None
 
     def spoil(self) -> None:
         self.told.append("spoil")
 
-    def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
+    def compare(self, *, falsify: bool = False) -> ProductDifference | None:
         when = "sustained" if "compare" in self.told else "short"
         self.told.append("compare")
-        return {"elements": 1} if falsify or when in self.differs else None
+        return DIFFERENCE if falsify or when in self.differs else None
 
 
 @dataclass
@@ -151,35 +170,35 @@ def test_progress_is_told_over_all_formats() -> None:
 def test_a_last_product_that_differs_is_a_miscompare() -> None:
     output = Bench(differs=("short",)).run("bf16")
     assert output.miscompares == (
-        {"component": "gpu0", "dtype": "bf16", "check": "repeat", "after": "short", "elements": 1},
+        WrongRepeat(component="gpu0", dtype="bf16", check="repeat", after="short", **DIFFERENCE),
     )
     assert values(output)["gemm_bf16_miscompares"][2] == 1
     output = Bench(differs=("short", "sustained")).run("bf16")
-    assert [found["after"] for found in output.miscompares] == ["short", "sustained"]
+    assert [found.after for found in output.miscompares] == ["short", "sustained"]
     assert values(output)["gemm_bf16_miscompares"][2] == 2
 
 
 def test_after_a_wrong_first_product_no_product_counts_as_right() -> None:
     bench = Bench(
-        found=Found(({"check": "normal", "elements": 3}, {"check": "whole", "elements": 4})),
+        found=Found((reference("normal", 3), reference("whole", 4))),
         differs=("short",),
     )
     output = bench.run("f32", seconds=0.5)
-    assert [found["check"] for found in output.miscompares] == ["normal", "whole", "repeat"]
+    assert [found.check for found in output.miscompares] == ["normal", "whole", "repeat"]
     assert values(output)["gemm_f32_miscompares"][2] == 5
 
 
 def test_a_first_product_that_cannot_be_made_again_is_a_miscompare() -> None:
     output = Bench(differs=("again",)).run("bf16", seconds=0.5)
     assert output.miscompares == (
-        {"component": "gpu0", "dtype": "bf16", "check": "again", "expected": "1", "got": "2"},
+        LapMismatch(component="gpu0", dtype="bf16", check="again", **DIGESTS),
     )
     assert values(output)["gemm_bf16_miscompares"][2] == 2
 
 
 def test_an_injected_wrong_element_is_found_in_every_format() -> None:
     output = Bench().run("f32", "i8", seconds=0.5, inject="wrong")
-    assert [(found["dtype"], found["after"]) for found in output.miscompares] == [
+    assert [(found.dtype, found.after) for found in output.miscompares] == [
         ("f32", "sustained"),
         ("i8", "sustained"),
     ]

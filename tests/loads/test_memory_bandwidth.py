@@ -51,9 +51,7 @@ def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
     assert done.returncode == 0
     output = parse(done.stdout)
     assert output.injected == "bitflip"
-    assert [
-        (found["component"], found["check"], found["elements"]) for found in output.miscompares
-    ] == [
+    assert [(found.component, found.check, found.elements) for found in output.miscompares] == [
         (COMPONENTS[-1], "copy", 1),
         (COMPONENTS[-1], "triad", 1),
     ]
@@ -176,7 +174,7 @@ def test_one_wrong_element_is_located(arrays: Arrays, place: int, value: float |
         arrays.a[place] = np.nextafter(arrays.a[place], 0) if value is None else value
         found: Any = fault()
         assert (found["elements"], found["nan"]) == (1, int(value is not None and np.isnan(value)))
-        assert found["first"][0]["index"] == [place]
+        assert found["first"][0].index == (place,)
 
 
 def test_wrong_elements_of_all_blocks_are_counted(arrays: Arrays) -> None:

@@ -170,11 +170,11 @@ def test_one_bit_that_flips_once(start: Start, capsys: pytest.CaptureFixture[str
     output = ran(capsys, "--inject", "bit")
     assert output.injected == "bit"
     (found,) = output.miscompares
-    assert (found["pattern"], found["pass"], found["words"]) == ("walking_bits", 1, 1)
-    assert found["bits"] == {str(FLIPPED): 1}
-    assert [one["address"] for one in found["first"]] == [8 * PLACE]
-    assert found["xor_or"] == found["xor_and"] == found["first"][0]["xor"] == f"{1 << FLIPPED:016x}"
-    assert "address_bits" not in found
+    assert (found.pattern, found.number, found.words) == ("walking_bits", 1, 1)
+    assert found.bits == {FLIPPED: 1}
+    assert [one.address for one in found.first] == [8 * PLACE]
+    assert found.xor_or == found.xor_and == found.first[0].xor == f"{1 << FLIPPED:016x}"
+    assert not found.address_bits
     assert values(output)["vram_miscompares"] == 1
     (row,) = next(table for table in output.tables if table.name == "vram_map").rows
     assert row[0] <= 8 * PLACE / 2**20 < row[1]
@@ -187,13 +187,13 @@ def test_a_stuck_bit_shows_in_all_patterns_at_one_address(
 ) -> None:
     start()
     output = ran(capsys, "--inject", "stuck")
-    assert {found["pattern"] for found in output.miscompares} >= PATTERNS.keys() - {"block_move"}
+    assert {found.pattern for found in output.miscompares} >= PATTERNS.keys() - {"block_move"}
     for found in output.miscompares:
-        assert found["bits"] == {str(STUCK): found["words"]}
-        assert "address_bits" not in found
-        if found["pattern"] != "block_move":
-            assert [one["address"] for one in found["first"]] == [8 * PLACE]
-    assert values(output)["vram_miscompares"] == sum(found["words"] for found in output.miscompares)
+        assert found.bits == {STUCK: found.words}
+        assert not found.address_bits
+        if found.pattern != "block_move":
+            assert [one.address for one in found.first] == [8 * PLACE]
+    assert values(output)["vram_miscompares"] == sum(found.words for found in output.miscompares)
 
 
 @needs_cc
@@ -207,15 +207,11 @@ def test_an_address_line_says_which_it_is(
     other = partner(place, words)
     assert 0 <= other < words
     bit = int(math.log2(place ^ other)) + 3
-    told = {
-        found["pattern"]: found["address_bits"]
-        for found in output.miscompares
-        if "address_bits" in found
-    }
+    told = {found.pattern: found.address_bits for found in output.miscompares if found.address_bits}
     assert told.keys() >= {"own_address", "random_inverse"}
-    assert all(bits == [bit] for bits in told.values())
-    in_random = next(found for found in output.miscompares if found["pattern"] == "random_inverse")
-    assert {one["address"] for one in in_random["first"]} == {8 * place, 8 * other}
+    assert all(bits == (bit,) for bits in told.values())
+    in_random = next(found for found in output.miscompares if found.pattern == "random_inverse")
+    assert {one.address for one in in_random.first} == {8 * place, 8 * other}
 
 
 @needs_cc
@@ -304,7 +300,7 @@ def test_a_memory_that_keeps_nothing(
     output = ran(capsys)
     reading = [one for pattern in PATTERNS.values() for one in pattern(WORDS, 0) if one.reads]
     assert LINES > len(output.miscompares) == len(reading) + 2  # those of the pauses
-    assert all(found["words"] > 0 for found in output.miscompares)
+    assert all(found.words > 0 for found in output.miscompares)
     wrong = [
         row[3] for row in next(table for table in output.tables if table.name == "vram_passes").rows
     ]

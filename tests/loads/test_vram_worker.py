@@ -10,12 +10,12 @@ import pytest
 from cases import each
 
 from acceptance.loads.card import CardError
+from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
 from acceptance.loads.vram.patterns import PATTERNS, retention
 from acceptance.loads.vram.worker import (
-    COMPONENT,
     LINES,
     MIN_WORDS,
     PassResult,
@@ -186,10 +186,11 @@ def test_what_is_wrong_is_told_at_once() -> None:
     memory = FakeMemory(lambda place, one: wrong(one, 3) if place == at else right(one))
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     output = memory.run()
-    (found,) = output.miscompares
+    (one,) = output.miscompares
+    found = details(one)
     assert before <= found.pop("found_s") <= time.clock_gettime(time.CLOCK_BOOTTIME)
     assert found == {
-        "component": COMPONENT,
+        "component": "gpu0",
         "check": "vram",
         "pattern": "walking_bits",
         "pass": 2,
@@ -218,7 +219,7 @@ def test_passes_are_numbered_over_all_rounds() -> None:
         lambda _, one: wrong(one) if one.words and isinstance(one.works[0], Sweep) else right(one)
     )
     output = memory.run(400)
-    numbers = [found["pass"] for found in output.miscompares if found["pattern"] == "own_address"]
+    numbers = [found.number for found in output.miscompares if found.pattern == "own_address"]
     assert numbers == list(range(len(numbers)))
 
 

@@ -17,8 +17,9 @@ from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness
 from acceptance.loads.burn.product import digest, operands
 from acceptance.loads.burn.shape import operand_bytes, result_bytes, shapes
-from acceptance.loads.burn.worker import NAMES, BurnOptions, BurnWorker
+from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.names import BURN_READINGS
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 DIVISOR = 128  # 64 x 64, and products 512 to 2048 deep
@@ -83,7 +84,9 @@ def test_a_thousand_clean_products_of_each_format_raise_no_alarm(dtype: Dtype) -
         found = readings(output)
         assert found[f"burn_{dtype.short}_miscompares"] == 0
         assert output.miscompares == ()
-        assert found.keys() == {name.format(dtype.short) for name in NAMES} | {"burn_filled"}
+        assert found.keys() == {name.format(dtype.short) for name in BURN_READINGS} | {
+            "burn_filled"
+        }
         (laps,) = (table for table in output.tables if table.name == "burn_laps")
         products += sum(int(row[3]) for row in laps.rows)
         seconds *= 2
@@ -115,35 +118,35 @@ def test_every_fault_is_found(dtype: Dtype, inject: str) -> None:
     )
     facts = output.miscompares
     assert facts
-    checks = {one["check"] for one in facts}
-    ring = [one for one in facts if one["check"] == "ring"]
+    checks = {one.check for one in facts}
+    ring = [one for one in facts if one.check == "ring"]
     if inject == "repeat":
         assert checks == {"normal"} if dtype.exact else checks == {"normal", "whole"}
         return
     if inject == "input":
         assert checks == {"ring", "inputs"}
-        assert {one["operand"] for one in facts if one["check"] == "inputs"} == {"a"}
+        assert {one.operand for one in facts if one.check == "inputs"} == {"a"}
         return
     assert checks == {"ring"}
     first = ring[0]
     if inject == "unwritten":
-        assert {one["slot"] for one in ring} == {0}
-        assert len({one["lap"] for one in ring}) == 2
+        assert {one.slot for one in ring} == {0}
+        assert len({one.lap for one in ring}) == 2
         assert len(ring) > 4, "not only the first time, when the memory held something else anyway"
         return
     if inject == "stuck":
-        assert len({one["first"][0]["address"] for one in ring}) == 1
-        assert {tuple(one["bits"]) for one in ring} == {("2",)}
+        assert len({one.first[0].address for one in ring}) == 1
+        assert {tuple(one.bits) for one in ring} == {(2,)}
         return
     assert len(ring) == 1
-    assert first["iteration"] == 5
+    assert first.iteration == 5
     if inject == "bit":
-        assert (first["elements"], first["bits"]) == (1, {"3": 1})
+        assert (first.elements, first.bits) == (1, {3: 1})
     elif inject == "ulp17":
-        assert first["stride"] == 17
-        assert first["elements"] == -(-first["of"] // 17)
+        assert first.stride == 17
+        assert first.elements == -(-first.of // 17)
     elif dtype.short != "i8":
-        assert (first["nan"], first["infinite"]) == ((1, 0) if inject == "nan" else (0, 1))
+        assert (first.nan, first.infinite) == ((1, 0) if inject == "nan" else (0, 1))
 
 
 @every

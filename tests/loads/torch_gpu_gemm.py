@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import (
@@ -31,7 +32,7 @@ from acceptance.loads.gemm.verification import (
     reference,
     sampled_rows,
 )
-from acceptance.loads.gemm.worker import GEMM_NAMES, GemmOptions, GemmWorker
+from acceptance.loads.gemm.worker import GemmOptions, GemmWorker
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 SIZE = 256
@@ -77,8 +78,8 @@ def test_a_changed_bit_and_an_old_result_differ_from_the_first(dtype: Dtype) -> 
     assert found is not None
     assert (found["elements"], found["nan"], found["infinite"]) == (1, 0, 0)
     (one,) = found["first"]
-    assert one["index"] == [SIZE // 2, SIZE // 2]
-    assert int(one["expected"], 16) ^ int(one["got"], 16) == int(one["xor"], 16) == 1
+    assert one.index == (SIZE // 2, SIZE // 2)
+    assert int(one.expected, 16) ^ int(one.got, 16) == int(one.xor, 16) == 1
     trial.spoil()
     found = trial.compare()
     assert found is not None
@@ -155,9 +156,9 @@ def test_a_foreign_band_of_rows_is_found(dtype: Dtype, kind: str) -> None:
     band.copy_(band.flip(1) * 100)  # far off, for the widest bound too
     found, told = judge_product(product, kind)
     assert found is not None
-    assert found["check"] == kind
-    assert found["elements"] > SIZE / 2
-    assert all(64 <= one["index"][0] < 68 for one in found["first"])
+    assert found.check == kind
+    assert found.elements > SIZE / 2
+    assert all(64 <= one.index[0] < 68 for one in found.first)
     assert "largest error" in told
 
 
@@ -168,7 +169,7 @@ def test_one_wrong_whole_number_in_a_sampled_row_is_found(dtype: Dtype) -> None:
     product.result[:, 9] += 32 if dtype.result_error else 1
     found, _ = judge_product(product, "whole")
     assert found is not None
-    assert {one["index"][1] for one in found["first"]} == {9}
+    assert {one.index[1] for one in found.first} == {9}
 
 
 @pytest.mark.parametrize("strange", [float("nan"), float("inf"), float("-inf")])
@@ -179,11 +180,11 @@ def test_what_is_no_number_is_found_wherever_it_is(short: str, strange: float) -
     product.result[3, 5] = strange
     found, _ = judge_product(product, "normal")
     assert found is not None
-    assert (found["nan"], found["infinite"]) == ((1, 0) if strange != strange else (0, 1))
+    assert (found.nan, found.infinite) == ((1, 0) if strange != strange else (0, 1))
     product.result.fill_(strange)
     found, _ = judge_product(product, "normal")
     assert found is not None
-    assert found["elements"] == found["rows"] * SIZE
+    assert found.elements == found.rows * SIZE
 
 
 def test_every_band_has_one_row() -> None:
@@ -233,10 +234,10 @@ def ran(inject: str | None) -> LoadOutput:
 def test_the_whole_load(inject: str | None) -> None:
     output = ran(inject)
     found = {reading.name: reading.value for reading in output.readings}
-    assert found.keys() == {name.format(short) for short in DTYPES for name in GEMM_NAMES}
+    assert found.keys() == {name.format(short) for short in DTYPES for name in GEMM_READINGS}
     assert all(value > 0 for name, value in found.items() if "miscompares" not in name)
     wrong = 1 if inject == "wrong" else 0
     assert {value for name, value in found.items() if "miscompares" in name} == {wrong}
-    assert [one["dtype"] for one in output.miscompares] == list(DTYPES) * wrong
+    assert [one.dtype for one in output.miscompares] == list(DTYPES) * wrong
     assert [table.name for table in output.tables] == [f"gemm_{short}_by_size" for short in DTYPES]
     assert all(len(table.rows) == 2 for table in output.tables)

@@ -15,6 +15,7 @@ import journals
 import pytest
 from product_session import observed
 from runs import known_provenance, machine_root, until
+from wrong_results import one_bit
 
 from acceptance.core.record import Entry, Event, Note
 from acceptance.journal import reader, segment
@@ -35,11 +36,11 @@ def say(record):
 say({"rigproof_load": 1, "load": "burn", "parameters": {"seconds": 90000}})
 say({"note": "lap 1 of 900: every result of bf16 is right"})
 if sys.argv[1] == "wrong":
-    found = {"component": "gpu0", "dtype": "bf16", "check": "ring", "iteration": 17, "found_s": time.clock_gettime(time.CLOCK_BOOTTIME)}
+    found = {**json.loads(RING), "found_s": time.clock_gettime(time.CLOCK_BOOTTIME)}
     say({"miscompare": found})
     say({"miscompare": {**found, "iteration": 18}})
 time.sleep(600)
-"""  # noqa: E501
+""".replace("RING", repr(json.dumps(one_bit(3))))
 # A session with one check, whose programs are heard: as `_Session` and `Programs` do it.
 SESSION = """
 import os, pathlib, signal, sys

@@ -11,19 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wrong_results import COPIED, INPUTS, TRANSFERRED, VECTOR, one_bit, vram
 
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
+from acceptance.loads.miscompare import read, read_or_keep
 from acceptance.session import load_events
 
-RING = {
-    "component": "gpu0",
-    "dtype": "bf16",
-    "check": "ring",
-    "shape": "8192x8192x16384",
-    "iteration": 17,
-    "elements": 3,
-}
+RING = {**one_bit(3), "found_s": -5.0}
 
 
 class Heard:
@@ -65,10 +60,10 @@ def test_a_wrong_result_is_an_event_at_once() -> None:
     )
     assert (event.component, event.code, event.boot_s) == ("gpu5", "bf16", 1009.5)
     assert (
-        "wrong result under load: check ring, shape 8192x8192x16384, iteration 17, elements 3"
-        in event.meaning
+        "wrong result under load: check ring, shape 8192x8192x16384, iteration 17, lap 0, "
+        "elements 1" in event.meaning
     )
-    assert json.loads(event.text) == {**RING, "found_s": 1009.5}
+    assert event.text == json.dumps({**RING, "found_s": 1009.5})[: load_events.QUOTED]
     assert event.action == "Run it again, cool and alone; if it comes back, replace the card."
 
 
@@ -88,18 +83,20 @@ def test_it_is_told_once_for_each_gpu_and_format() -> None:
 @pytest.mark.parametrize(
     ("found", "code"),
     [
-        ({"dtype": "f8", "check": "inputs"}, "f8"),
-        ({"check": "copy_h2d"}, "copy"),
-        ({"check": "copy_d2h"}, "copy"),
-        ({"check": "copy_p2p"}, "peer"),
-        ({"check": "vram"}, "vram"),
-        ({"check": "new one"}, "new one"),
+        ({**INPUTS, "dtype": "f8"}, "f8"),
+        ({**COPIED, "check": "copy_h2d"}, "copy"),
+        ({**COPIED, "check": "copy_d2h"}, "copy"),
+        (COPIED, "peer"),
+        (TRANSFERRED, "copy"),
+        (VECTOR, "elementwise"),
+        (vram([(64, 0, 4)]), "vram"),
+        ({"check": "new one"}, "result"),
         ({"dtype": 3, "check": None}, "result"),
-        ({"dtype": ""}, "result"),
+        ({**INPUTS, "dtype": "f128"}, "result"),
     ],
 )
 def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], code: str) -> None:
-    assert load_events.code_of(found) == code
+    assert load_events.code_of(read_or_keep(found)) == code
     heard = Heard("gpu0")
     heard(0, {"miscompare": found})
     assert [event.code for event in heard.events()] == [code]
@@ -115,11 +112,11 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
             "data was changed on its way (copy_p2p) while gpu0 was under load",
         ),
         ({"words": 9}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
-        ({}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
     ],
 )
 def test_a_copy_that_never_arrived_is_told_apart(found: dict[str, Any], said: str) -> None:
-    assert load_events.event_of({"check": "copy_p2p", **found}, "gpu0").meaning == said
+    older = {key: value for key, value in COPIED.items() if key != "unwritten"}
+    assert load_events.event_of(read({**older, **found}), "gpu0").meaning == said
 
 
 @pytest.mark.parametrize(
@@ -140,9 +137,7 @@ def test_components_are_named_as_in_the_run(index: int, told: object, component:
     assert [event.component for event in heard.events()] == [component]
 
 
-@pytest.mark.parametrize(
-    "moment", [999.0, 1011.1, -5, 10**400, True, "1005", None, float("nan"), float("inf")]
-)
+@pytest.mark.parametrize("moment", [999.0, 1011.1, -5, 10**400, True, "1005", None])
 def test_a_moment_that_cannot_be_right_is_not_taken(moment: object) -> None:
     heard = Heard("gpu0")
     heard.now = 1010.0
@@ -165,7 +160,7 @@ def test_an_injected_fault_is_said_to_be_one() -> None:
 def test_a_load_that_raves_fills_no_journal() -> None:
     heard = Heard("gpu0", "gpu1")
     for number in range(5000):
-        heard(number % 2, wrong(dtype=f"f{number}", text="x" * 10000))
+        heard(number % 2, wrong(component="->".join(["gpu0"] * (number + 1)), shape="x" * 10000))
     assert len(heard.events()) == 2 * load_events.MAX_EVENTS
     assert all(len(event.text) <= load_events.QUOTED for event in heard.events())
 

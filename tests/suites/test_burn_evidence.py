@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from test_gpu_loads import DUE
+from wrong_results import COPIED, INPUTS, REPEATED, WHOLE, all_of, one_bit, vram
 
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.segment import JournalError
@@ -25,18 +25,12 @@ from acceptance.tools.load_output import LoadFailed
 
 
 def ring(dtype: str, iteration: int, **more: Any) -> dict[str, Any]:
-    return {
-        "component": "gpu0",
-        "dtype": dtype,
-        "check": "ring",
-        "iteration": iteration,
-        "made_s": 10.0 + iteration,
-        **more,
-    }
+    found = one_bit(3, iteration=iteration, made_s=10.0 + iteration)
+    return {**found, "dtype": dtype, **more}
 
 
 def failed(*found: dict[str, Any]) -> GpuLoads:
-    return GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", found)})
+    return GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", all_of(*found))})
 
 
 def cool(gpu: str, boot_s: float) -> GpuHeat | None:
@@ -62,26 +56,44 @@ def test_a_format_with_many_wrong_products_does_not_crowd_out_another() -> None:
 
 
 def test_what_a_load_did_not_tell_is_a_dash_and_never_a_number() -> None:
-    (row,) = evidence(
-        failed({"component": "gpu0", "dtype": "f16", "check": "inputs", "first": []}), cool
-    )["gpu2"]
+    (row,) = evidence(failed({**INPUTS, "dtype": "f16"}), cool)["gpu2"]
     told = dict(zip(COLUMNS, row, strict=True))
     assert told.pop("format") == "f16"
-    assert told.pop("kind") == "unknown"
+    assert told.pop("kind") == "inputs"
     assert set(told.values()) == {"-"}
 
 
-@pytest.mark.parametrize("value", [True, None, [1], float("nan"), float("inf"), 10**400, {"a": 1}])
-def test_what_is_no_number_that_can_be_written_is_a_dash(value: object) -> None:
-    assert cells(
-        failed(ring("f16", 1, made_s=value, elements=value, stride=value)), "made at s"
-    ) == ["-"]
-    assert cells(failed(ring("f16", 1, elements=value)), "elements") == ["-"]
+def test_each_kind_fills_its_cells() -> None:
+    loads = failed(
+        ring("f16", 7),
+        {**WHOLE, "dtype": "f16", "elements": 3},
+        {**REPEATED, "dtype": "f16"},
+        vram([(64, 0, 4)], number=2, words=5),
+        {**COPIED, "component": "gpu0", "check": "copy_h2d", "found_s": 30.0},
+        {"unknown": 1},
+    )
+    counts = ("burn_f16_miscompares", "burn_copy_miscompares", "vram_miscompares")
+    assert {row[:8] for count in counts for row in _rows(loads, count)} == {
+        ("f16", 7.0, 1.0, "0x2825ad0e", "-", "0008", "3:1", 17.0),
+        ("f16", "-", 3.0, "-", "-", "-", "-", "-"),
+        ("f16", "-", "-", "-", "-", "-", "-", "-"),
+        ("vram", "-", 5.0, "0x40", "-", "0000000000000004", "2:1", 1002.0),
+        ("copy_h2d", "-", 12.0, "-", "-", "-", "-", 30.0),
+        ("-",) * 8,
+    }
 
 
-def test_a_text_without_end_is_cut() -> None:
-    (xor,) = cells(failed(ring("f16", 1, xor_or="f" * 10000)), "XOR")
-    assert xor == "f" * 60
+def _rows(loads: GpuLoads, count: str) -> list[burn_evidence.Row]:
+    return [
+        burn_evidence._row("gpu2", one, "many", cool)
+        for found in loads.wrong(count).values()
+        for one in found
+    ]
+
+
+def test_a_number_too_large_for_the_journal_is_a_dash() -> None:
+    assert cells(failed(ring("f16", 1, elements=10**15)), "elements") == ["-"]
+    assert cells(failed(ring("f16", 1, elements=10**15 - 1)), "elements") == [1e15 - 1]
 
 
 def test_heat_is_that_of_the_gpu_when_the_product_was_made_or_else_found() -> None:
@@ -92,7 +104,7 @@ def test_heat_is_that_of_the_gpu_when_the_product_was_made_or_else_found() -> No
         return GpuHeat(60.0 + boot_s, 1500.0)
 
     loads = failed(
-        ring("f16", 1), {"component": "gpu0", "dtype": "f16", "check": "again", "found_s": 30.0}
+        ring("f16", 1), {**COPIED, "component": "gpu0", "check": "copy_h2d", "found_s": 30.0}
     )
     rows = evidence(loads, heats)["gpu2"]
     assert [row[COLUMNS.index("degC")] for row in rows] == [71.0, 90.0]

@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 from gpu_machine import TRAITS, device, machine, uuid
 from journals import check, due
+from wrong_results import COPIED, one_bit
+from wrong_results import vram as vram_words
 
 from acceptance.core.dtype import DTYPES
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, Event
+from acceptance.loads.names import LAPS, PATTERNS
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process import command
@@ -24,7 +27,6 @@ from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
 from acceptance.suites.fixtures import burn
 from acceptance.suites.fixtures.burn import BurnResults, memory_share
-from acceptance.tools.load_output import LAPS, PATTERNS
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
 FORMATS: Mapping[str, tuple[str, ...]] = {"gpu0": DTYPES, "gpu1": AMPERE}
@@ -184,7 +186,7 @@ class Loads:
 
 def died(done: ProgramResult) -> ProgramResult:
     """The program died in the middle, with a wrong result told."""
-    wrong = {"miscompare": {"component": "gpu0", "dtype": "bf16", "check": "ring"}}
+    wrong = {"miscompare": one_bit(3)}
     return replace(done, returncode=-9, stdout=json.dumps(wrong) + "\n", seconds=3.0)
 
 
@@ -480,7 +482,7 @@ def test_the_memory_of_all_gpus_is_tested_at_once_a_process_each(seen: Inventory
 
 
 def test_a_memory_test_that_died_is_its_own_gpus(seen: Inventory) -> None:
-    wrong = json.dumps({"miscompare": {"component": "gpu0", "check": "vram", "words": 3}}) + "\n"
+    wrong = json.dumps({"miscompare": vram_words([(64, 0, 4)])}) + "\n"
     found = vram(
         Loads(spoil={uuid(0): lambda done: replace(done, returncode=1, stdout=wrong)}),
         seen,
@@ -496,9 +498,7 @@ def test_what_is_heard_while_it_runs_has_the_names_of_the_gpus_that_the_load_see
     heard = load_events.listener(
         ["gpu0", "gpu1", "gpu2"], written.append, shown={"gpu0": ["gpu0", "gpu2"]}
     )
-    heard(
-        0, json.dumps({"miscompare": {"component": "gpu0->gpu1", "check": "copy_p2p", "words": 2}})
-    )
+    heard(0, json.dumps({"miscompare": COPIED}))
     (event,) = written
     assert isinstance(event, Event)
     assert event.component == "gpu0->gpu2"

@@ -12,6 +12,7 @@ import pytest
 from boxes import H200, Box
 from suite_box import Said, ask, planned
 from synthetic_machines import inventory
+from wrong_results import REPEATED, all_of
 
 from acceptance.core.dtype import DTYPES
 from acceptance.core.judgement import judge_due
@@ -20,6 +21,7 @@ from acceptance.core.record import Measured
 from acceptance.core.waiver import Waiver
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
+from acceptance.loads.miscompare import Miscompare, read
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
@@ -85,7 +87,7 @@ class Machine:
 
     check: str
     given: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)
-    wrong: dict[str, tuple[dict[str, object], ...]] = field(default_factory=dict)
+    wrong: dict[str, tuple[Miscompare, ...]] = field(default_factory=dict)
     tables: tuple[LoadTable, ...] = ()
     died: dict[str, LoadFailed] = field(default_factory=dict)
     peaks: Mapping[str, float] = field(default_factory=dict)
@@ -108,7 +110,7 @@ class Machine:
                 "load",
                 {},
                 tuple(
-                    LoadReading(reading, "any", where, value)
+                    LoadReading(reading, "count", where, value)
                     for (reading, where), value in given.items()
                 ),
                 self.wrong.get(name, ()),
@@ -206,12 +208,14 @@ def test_gpus_that_are_all_slow_fail_by_their_sheet(gemm: Machine) -> None:
 
 def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
     gemm.given["gpu1"]["gemm_f16_miscompares", "gpu0"] = 1.0
-    gemm.wrong["gpu1"] = ({"dtype": "f16", "row": 7},)
+    gemm.wrong["gpu1"] = (read(REPEATED),)
     said = gemm.said()
     assert said.outcome == "fail"
-    assert said.message.startswith(
-        "gemm_f16_miscompares on gpu1: measured 1 ({'dtype': 'f16', 'row': 7}), limit <= 0"
+    assert said.message.startswith("gemm_f16_miscompares on gpu1: measured 1, limit <= 0")
+    (told,) = (
+        body.note for body in said.written if isinstance(body, Measured) and body.note is not None
     )
+    assert told == str(REPEATED)
     assert len(said.message.splitlines()) == 1
     assert excused(said, gemm.check, "gemm_f16_miscompares", "gpu1") == ["fail"]
 
@@ -256,7 +260,7 @@ def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(
     no waiver excuses it.
     """
     machine = Machine(check)
-    machine.died["gpu1"] = LoadFailed("the load was killed", ({"row": 7}, {"row": 8}))
+    machine.died["gpu1"] = LoadFailed("the load was killed", all_of({"row": 7}, {"row": 8}))
     said = machine.said()
     assert said.outcome == "error"
     assert said.measured(f"{measurement}_miscompares") == {"gpu0": 0.0, "gpu1": 2.0}
@@ -264,8 +268,7 @@ def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(
 
 
 def test_a_wrong_result_of_a_load_that_died_blames_its_own_format_only(gemm: Machine) -> None:
-    wrong = {"component": "gpu0", "dtype": "f16", "check": "repeat"}
-    gemm.died["gpu1"] = LoadFailed("the load was killed", (wrong,))
+    gemm.died["gpu1"] = LoadFailed("the load was killed", all_of(REPEATED))
     said = gemm.said()
     assert said.measured("gemm_f16_miscompares") == {"gpu0": 0.0, "gpu1": 1.0}
     for dtype in set(DTYPES) - {"f16"}:

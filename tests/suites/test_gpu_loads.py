@@ -3,9 +3,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 from gpu_machine import gpu
+from wrong_results import COPIED, INPUTS, REPEATED, TRANSFERRED, VECTOR, Fact, all_of, one_bit, vram
 
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
+from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.process.command import ProgramResult
 from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
@@ -15,8 +17,8 @@ from acceptance.tools.proof import ToolError
 DUE = (gpu(0), gpu(2))
 
 
-def output(*readings: LoadReading, miscompares: tuple[dict[str, object], ...] = ()) -> LoadOutput:
-    return LoadOutput("gpu_copy", {}, readings, miscompares, ())
+def output(*readings: LoadReading, miscompares: tuple[Fact, ...] = ()) -> LoadOutput:
+    return LoadOutput("gpu_copy", {}, readings, tuple(map(read, miscompares)), ())
 
 
 def test_a_load_counts_its_own_gpu_first() -> None:
@@ -50,7 +52,7 @@ def test_a_load_that_tells_of_a_gpu_it_was_not_given() -> None:
 def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
     def read(name: str, done: ProgramResult) -> LoadOutput:
         if name == "gpu2":
-            raise LoadFailed("the load died", ({"product": 7}, {"product": 8}))
+            raise LoadFailed("the load died", all_of({"product": 7}, {"product": 8}))
         return output(LoadReading("wrong", "count", "gpu0", 0.0))
 
     done = ProgramResult(("x",), 0, "", "", 1.0)
@@ -63,10 +65,13 @@ def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
         loads.raise_failed()
 
 
-OF_F16 = {"component": "gpu0", "dtype": "f16", "check": "repeat"}
-OF_COPY = {"component": "gpu0", "check": "copy_own_d2h"}
-OF_PAIR = {"component": "gpu0->gpu1", "check": "copy_own_p2p"}
-OF_PRODUCT = {"component": "gpu0", "check": "elementwise"}
+OF_F16 = REPEATED
+OF_COPY = TRANSFERRED
+OF_PAIR = {**TRANSFERRED, "component": "gpu0->gpu1", "check": "copy_own_p2p"}
+OF_PRODUCT = VECTOR
+RING = {**one_bit(3), "dtype": "f16"}
+TO_PEER = {**COPIED, "found_s": 5.0}
+TO_GPU = {**COPIED, "component": "gpu0", "check": "copy_h2d"}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +87,7 @@ OF_PRODUCT = {"component": "gpu0", "check": "elementwise"}
 def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
     reading: str, counts: dict[str, float]
 ) -> None:
-    died = LoadFailed("it died", (OF_F16, OF_COPY, OF_PAIR, OF_PRODUCT, OF_F16))
+    died = LoadFailed("it died", all_of(OF_F16, OF_COPY, OF_PAIR, OF_PRODUCT, OF_F16))
     found, notes = GpuLoads(DUE, {}, {"gpu2": died}).miscompares(reading)
     assert found == counts
     assert set(notes) == set(counts)
@@ -92,16 +97,16 @@ def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
     "found",
     [
         {"row": 7},
-        {"component": "gpu0", "dtype": "f128"},
+        {**REPEATED, "dtype": "f128"},
         {"component": "gpu0", "check": "else"},
         {"dtype": "f16"},
-        {"component": "gpu0", "dtype": ["f16"], "check": 3},
+        {**REPEATED, "dtype": ["f16"], "check": 3},
     ],
 )
 def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(
     found: dict[str, object],
 ) -> None:
-    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
+    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", all_of(found))})
     for reading in (
         "gemm_f16_miscompares",
         "gemm_f8_miscompares",
@@ -134,28 +139,16 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
 @pytest.mark.parametrize(
     ("found", "reading", "counts"),
     [
-        (
-            {"component": "gpu0", "dtype": "f16", "check": "ring"},
-            "burn_f16_miscompares",
-            {"gpu2": 1.0},
-        ),
-        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f32_miscompares", {}),
-        (
-            {"component": "gpu0", "dtype": "f16", "check": "inputs"},
-            "burn_f16_miscompares",
-            {"gpu2": 1.0},
-        ),
-        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_copy_miscompares", {}),
-        ({"component": "gpu0", "check": "copy_h2d"}, "burn_copy_miscompares", {"gpu2": 1.0}),
-        ({"component": "gpu0", "check": "copy_d2h"}, "burn_copy_miscompares", {"gpu2": 1.0}),
-        ({"component": "gpu0", "check": "copy_h2d"}, "burn_peer_miscompares", {}),
-        (
-            {"component": "gpu0->gpu1", "check": "copy_p2p"},
-            "burn_peer_miscompares",
-            {"gpu2->gpu0": 1.0},
-        ),
-        ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_copy_miscompares", {}),
-        ({"component": "gpu0", "check": "vram"}, "vram_miscompares", {"gpu2": 1.0}),
+        (RING, "burn_f16_miscompares", {"gpu2": 1.0}),
+        (RING, "burn_f32_miscompares", {}),
+        ({**INPUTS, "dtype": "f16"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        (RING, "burn_copy_miscompares", {}),
+        (TO_GPU, "burn_copy_miscompares", {"gpu2": 1.0}),
+        ({**TO_GPU, "check": "copy_d2h"}, "burn_copy_miscompares", {"gpu2": 1.0}),
+        (TO_GPU, "burn_peer_miscompares", {}),
+        (TO_PEER, "burn_peer_miscompares", {"gpu2->gpu0": 1.0}),
+        (TO_PEER, "burn_copy_miscompares", {}),
+        (vram([(64, 0, 4)]), "vram_miscompares", {"gpu2": 1.0}),
         ({"component": "gpu0"}, "burn_f16_miscompares", {"gpu2": 1.0}),
         ({"component": "gpu0"}, "vram_miscompares", {"gpu2": 1.0}),
         ({"component": "gpu0"}, "burn_peer_miscompares", {}),
@@ -164,16 +157,16 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
 def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
     found: dict[str, object], reading: str, counts: dict[str, float]
 ) -> None:
-    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
+    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", all_of(found))})
     assert loads.miscompares(reading)[0] == counts
-    assert loads.wrong(reading) == {name: [found] for name in counts}
+    assert loads.wrong(reading) == {name: [*all_of(found)] for name in counts}
 
 
 def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
     three = (gpu(0), gpu(1), gpu(2))
     given = output(
         LoadReading("p2p", "GiB", "gpu0->gpu1", 2.0),
-        miscompares=({"component": "gpu0->gpu1", "check": "copy_p2p"},),
+        miscompares=(TO_PEER,),
     )
     loads = GpuLoads(three, {"gpu0": given}, shown={"gpu0": ["gpu0", "gpu2"]})
     assert loads.values("p2p") == {"gpu0->gpu2": 2.0}

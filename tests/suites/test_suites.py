@@ -14,8 +14,10 @@ import gpu_machine
 import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
+from wrong_results import ARRAY, all_of
 
 from acceptance.diagnosis.series import Series
+from acceptance.loads.miscompare import WrongResult, read
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk, Inventory, NvmlAnswer, NvmlDevice
@@ -376,9 +378,7 @@ def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> 
 # --- loads ---
 
 
-def load(
-    *readings: tuple[str, str, float], miscompares: tuple[dict[str, Any], ...] = ()
-) -> LoadOutput:
+def load(*readings: tuple[str, str, float], miscompares: tuple[Any, ...] = ()) -> LoadOutput:
     return LoadOutput(
         "cpu_gemm",
         {},
@@ -394,29 +394,25 @@ def test_gemm_passes_on_what_the_load_measured(check: Any) -> None:
         ("cpu_gemm_core_f64", "core:0", 45.0),
         ("cpu_gemm_miscompares_f64", "cpu", 1.0),
     ]
-    output = load(
-        *readings, ("cpu_gemm_products_f64", "cpu", 4.0), miscompares=({"core": "core:0"},)
-    )
+    output = load(*readings, ("cpu_gemm_products_f64", "cpu", 4.0), miscompares=(read(ARRAY),))
     cpu.test_gemm(
         "f64", lambda _dtype: output, check, conftest.record_miscompares.__wrapped__(check)
     )  # type: ignore[attr-defined]
     assert check.readings["cpu_gemm_f64"] == {"cpu": 90.0}
     assert check.readings["cpu_gemm_core_f64"] == {"core:0": 45.0}
     assert check.readings["cpu_gemm_core_ratio_f64"] == {}
-    assert check.notes["cpu_gemm_miscompares_f64"] == {"cpu": "{'core': 'core:0'}"}
+    assert check.notes["cpu_gemm_miscompares_f64"] == {"cpu": str(ARRAY)}
 
 
-def died(*miscompares: dict[str, Any]) -> Any:
+def died(*miscompares: WrongResult) -> Any:
     def run(*_dtype: str) -> LoadOutput:
         raise LoadFailed("the load died", miscompares)
 
     return run
 
 
-@pytest.mark.parametrize("found", [(), ({"core": "core:1"},)])
-def test_what_a_load_found_before_it_died_stays(
-    check: Any, found: tuple[dict[str, Any], ...]
-) -> None:
+@pytest.mark.parametrize("found", [(), all_of(ARRAY)])
+def test_what_a_load_found_before_it_died_stays(check: Any, found: tuple[WrongResult, ...]) -> None:
     record = conftest.record_miscompares.__wrapped__(check)  # type: ignore[attr-defined]
     with pytest.raises(LoadFailed):
         cpu.test_gemm("f32", died(*found), check, record)

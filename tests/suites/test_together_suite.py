@@ -13,6 +13,7 @@ import pytest
 from boxes import H200, Box
 from suite_box import Said, ask, planned
 from synthetic_machines import inventory
+from wrong_results import COPIED, all_of
 
 from acceptance.core.dtype import DTYPES
 from acceptance.core.judgement import judge_due
@@ -20,13 +21,15 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.diagnosis.signature import GpuHeat
+from acceptance.loads.miscompare import read
+from acceptance.loads.names import LAPS
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.suites import together, vram
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
-from acceptance.tools.load_output import LAPS, LoadFailed
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import Reading, ToolOutput
 
 NAMES = ("gpu0", "gpu1", "gpu2")
@@ -160,10 +163,10 @@ class Machine:
                 "burn",
                 {"library": self.libraries[name], "laps": 2},
                 tuple(
-                    LoadReading(reading, "any", where, value)
+                    LoadReading(reading, "count", where, value)
                     for (reading, where), value in given.items()
                 ),
-                tuple(self.wrong.get(name, ())),
+                tuple(map(read, self.wrong.get(name, ()))),
                 (),
                 tuple(self.tables[name].values()),
             )
@@ -393,13 +396,13 @@ def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machin
             "burn_copy_miscompares",
             "gpu0",
             "gpu1",
-            {"component": "gpu0", "check": "copy_d2h", "words": 2, "first": 7},
+            {**COPIED, "component": "gpu0", "check": "copy_d2h"},
         ),
         (
             "burn_peer_miscompares",
             "gpu0->gpu1",
             "gpu1->gpu0",
-            {"component": "gpu0->gpu1", "check": "copy_p2p", "words": 2, "first": 7},
+            COPIED,
         ),
     ],
 )
@@ -454,7 +457,9 @@ def test_a_load_that_died_is_an_error_and_what_the_others_proved_stays(box: Mach
 
 
 def test_wrong_results_of_a_load_that_died_fail_the_machine_and_are_diagnosed(box: Machine) -> None:
-    box.died["gpu1"] = LoadFailed("the load burn was killed", (RING, {**RING, "iteration": 18}))
+    box.died["gpu1"] = LoadFailed(
+        "the load burn was killed", all_of(RING, {**RING, "iteration": 18})
+    )
     said = box.said()
     assert said.outcome == "error"
     assert said.measured("burn_bf16_miscompares") == {"gpu0": 0.0, "gpu1": 2.0, "gpu2": 0.0}
@@ -575,7 +580,7 @@ def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_the
 
 def test_a_memory_test_that_died_is_an_error_and_the_others_stay(chips: Machine) -> None:
     chips.died["gpu2"] = LoadFailed(
-        "the load vram ended with exit code 1", ({"component": "gpu0", "check": "vram"},)
+        "the load vram ended with exit code 1", all_of({"component": "gpu0", "check": "vram"})
     )
     said = chips.memory_said()
     assert (said.outcome, said.message) == ("error", "gpu2: the load vram ended with exit code 1")

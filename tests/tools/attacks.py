@@ -14,21 +14,23 @@ from typing import Any
 
 from parsers import PARSERS
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.core.plain_text import UnreadableOutput
+from acceptance.loads.names import (
+    BURN_OF_GPU,
+    BURN_OF_PEER,
+    BURN_READINGS,
+    DIGESTS,
+    LAPS,
+    PASSES,
+    PATTERNS,
+    VRAM_READINGS,
+)
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
 from acceptance.tools import device_query
 from acceptance.tools.load_output import (
-    BURN_OF_GPU,
-    BURN_OF_PEER,
-    BURN_READINGS,
-    DIGESTS,
-    GEMM_READINGS,
-    LAPS,
-    PASSES,
-    PATTERNS,
-    VRAM_READINGS,
     LoadFailed,
     read,
     read_burn,

@@ -11,17 +11,11 @@ from typing import Any
 
 import pytest
 from cases import each
+from wrong_results import Fact, all_of, one_bit
 
 from acceptance.loads.burn import load as burn_load
-from acceptance.loads.burn import worker as burn_worker
-from acceptance.loads.burn.worker import NAMES
-from acceptance.loads.protocol import Output
-from acceptance.loads.vram import load as vram_load
-from acceptance.loads.vram import patterns
-from acceptance.loads.vram import worker as vram_worker
-from acceptance.process.command import ProgramResult
-from acceptance.tools import load_output
-from acceptance.tools.load_output import (
+from acceptance.loads.miscompare import read
+from acceptance.loads.names import (
     BURN_OF_GPU,
     BURN_OF_PEER,
     BURN_READINGS,
@@ -30,6 +24,11 @@ from acceptance.tools.load_output import (
     PASSES,
     PATTERNS,
     VRAM_READINGS,
+)
+from acceptance.loads.protocol import Output
+from acceptance.loads.vram import load as vram_load
+from acceptance.process.command import ProgramResult
+from acceptance.tools.load_output import (
     LoadFailed,
     burn_argv,
     digests,
@@ -60,7 +59,7 @@ class Said:
     readings: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
     tables: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = field(default_factory=dict)
-    wrong: list[dict[str, Any]] = field(default_factory=list)
+    wrong: list[Fact] = field(default_factory=list)
     seconds: float = 9.0
     returncode: int = 0
 
@@ -69,7 +68,7 @@ class Said:
         output = Output(stream)
         output.hello(self.load, self.parameters)
         for found in self.wrong:
-            output.miscompare(found)
+            output.miscompare(read(found))
         for name, component in self.absent:
             output.absent(name, component, "it has none")
         for (name, component), (unit, value) in self.readings.items():
@@ -146,15 +145,6 @@ def test_the_command_line_is_what_the_burn_reads() -> None:
     assert (options.seconds, options.peers, options.inject) == (0.5, 0, None)
 
 
-def test_the_readings_are_those_that_the_burn_gives() -> None:
-    assert tuple(BURN_READINGS) == NAMES
-
-
-def test_the_patterns_and_columns_are_those_of_the_memory_test() -> None:
-    assert set(PATTERNS) == {*patterns.PATTERNS, patterns.RETENTION}
-    assert vram_worker.PASSES_COLUMNS == PASSES
-
-
 @pytest.mark.parametrize(
     ("inject", "words"),
     [(None, ("--seconds", "20.0")), ("stuck", ("--seconds", "20.0", "--inject", "stuck"))],
@@ -191,7 +181,7 @@ def test_a_format_may_be_absent_whole() -> None:
 def test_wrong_results_that_are_counted_are_read() -> None:
     said = burned()
     said.readings["burn_f8_miscompares", "gpu0"] = ("count", 1.0)
-    said.wrong = [{"component": "gpu0", "dtype": "f8", "check": "ring"}]
+    said.wrong = [{**one_bit(3), "dtype": "f8"}]
     assert len(read_burn(said.done(), **ASKED, also=OWN).miscompares) == 1
 
 
@@ -247,7 +237,7 @@ def with_parameter(name: str, value: Any) -> Change:
 
 
 def with_wrong(said: Said) -> None:
-    said.wrong = [{"component": "gpu0", "dtype": "f64"}]
+    said.wrong = [{**one_bit(3), "dtype": "f64"}]
 
 
 def half_absent(said: Said) -> None:
@@ -349,7 +339,7 @@ def test_anything_less_of_a_burn_is_a_failed_load(change: Change, trouble: str) 
     change(said)
     with pytest.raises(LoadFailed, match=f"(?s)^the load burn .*{trouble}") as caught:
         read_burn(said.done(), **ASKED, peers=1, also=OWN)
-    assert caught.value.miscompares == tuple(said.wrong)
+    assert caught.value.miscompares == all_of(*said.wrong)
 
 
 def test_a_table_with_other_columns_is_a_failed_load() -> None:
@@ -368,7 +358,7 @@ def test_a_burn_that_died_keeps_what_it_had_found() -> None:
     cut = ProgramResult(whole.argv, -9, whole.stdout[:-60], "", 3.0)
     with pytest.raises(LoadFailed, match="was ended by signal 9") as caught:
         read_burn(cut, **ASKED, also=OWN)
-    assert caught.value.miscompares == ({"component": "gpu0", "dtype": "f64"},)
+    assert caught.value.miscompares == all_of(*said.wrong)
 
 
 VRAM_TROUBLES: list[tuple[Change, str]] = [
@@ -420,10 +410,6 @@ def test_turns_that_are_missing_doubled_or_too_short_prove_nothing() -> None:
         LoadFailed, match="tells of 4 turns, which are not those of 2 formats in 3 laps"
     ):
         read_burn(other.done(), **ASKED, also=OWN)
-
-
-def test_the_load_and_its_reader_thin_the_table_alike() -> None:
-    assert load_output.LAP_ROWS == burn_worker.LAP_ROWS
 
 
 def test_of_many_turns_the_first_and_the_last_are_looked_at() -> None:

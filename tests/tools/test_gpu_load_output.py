@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from cases import each
+from wrong_results import REPEATED
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.gemm.load import arguments
-from acceptance.loads.gemm.worker import GEMM_NAMES
+from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult
-from acceptance.tools.load_output import GEMM_READINGS, LoadFailed, gpu_gemm_argv, read_gpu_gemm
+from acceptance.tools.load_output import LoadFailed, gpu_gemm_argv, read_gpu_gemm
 
 ASKED: dict[str, Any] = {"dtypes": ["f64", "f8"], "seconds": 2.0}
 
@@ -32,17 +34,13 @@ def test_the_command_line_is_what_the_load_reads() -> None:
     assert (options.seconds, options.size, options.table, options.inject) == (0.5, 8192, (), None)
 
 
-def test_the_readings_are_those_that_the_load_gives() -> None:
-    assert GEMM_READINGS == GEMM_NAMES
-
-
 def printed(
     measured: tuple[str, ...] = ("f64", "f8"), absent: tuple[str, ...] = (), **parameters: Any
 ) -> str:
     stream = io.StringIO()
     output = Output(stream)
     output.hello("gpu_gemm", {**ASKED, "table": [], "uuid": "GPU-1", **parameters})
-    output.miscompare({"component": "gpu0"})
+    output.miscompare(read(REPEATED))
     for dtype in absent:
         for name in GEMM_READINGS:
             output.absent(name.format(dtype), "gpu0", "it has none")
@@ -119,4 +117,4 @@ def test_anything_less_is_a_failed_load_that_keeps_its_miscompares(
 ) -> None:
     with pytest.raises(LoadFailed, match=f"(?s)^the load gpu_gemm .*{said}") as caught:
         read_gpu_gemm(what, **ASKED, also={"uuid": "GPU-1"})
-    assert caught.value.miscompares == ({"component": "gpu0"},)
+    assert caught.value.miscompares == (read(REPEATED),)

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from pathlib import Path
 
 import pytest
 from cases import each
+from wrong_results import ARRAY
 
 import acceptance
 from acceptance.loads.cpu.cores import by_group, parse_cores
 from acceptance.loads.cpu.gemm import arguments as gemm_arguments
 from acceptance.loads.cpu.memory_bandwidth import arguments as memory_arguments
+from acceptance.loads.miscompare import read as read_miscompare
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -24,7 +27,7 @@ from acceptance.tools.load_output import (
 )
 
 HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"seconds": 1.0}}\n'
-MISCOMPARE = '{"miscompare": {"component": "core:1"}}\n'
+MISCOMPARE = json.dumps({"miscompare": ARRAY}) + "\n"
 ASKED = {"seconds": 1.0}
 END = '{"end": true, "readings": 0}\n'
 
@@ -45,7 +48,7 @@ def completed(
 def test_a_whole_run_is_read() -> None:
     output = read(completed(HELLO + MISCOMPARE + END), "cpu_gemm", ASKED)
     assert output.load == "cpu_gemm"
-    assert output.miscompares == ({"component": "core:1"},)
+    assert output.miscompares == (read_miscompare(ARRAY),)
 
 
 def test_a_cuda_error_beside_a_whole_output_is_a_failed_load() -> None:
@@ -106,7 +109,7 @@ def test_anything_less_is_a_failed_load(what: ProgramResult, said: str) -> None:
 def test_a_wrong_result_outlives_the_load_that_found_it(returncode: int) -> None:
     with pytest.raises(LoadFailed) as caught:
         read(completed(HELLO + MISCOMPARE, returncode), "cpu_gemm", ASKED)
-    assert caught.value.miscompares == ({"component": "core:1"},)
+    assert caught.value.miscompares == (read_miscompare(ARRAY),)
 
 
 GROUPS = {"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}

@@ -19,7 +19,7 @@ from acceptance.loads.burn.role import Counts
 from acceptance.loads.card import CardError
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor, words
-from acceptance.loads.mismatch import SEEN, WrongElement
+from acceptance.loads.mismatch import SEEN, ElementBits
 
 RESULTS = 8  # compared in one launch, as the kernel has it
 _THREADS = 256
@@ -141,14 +141,14 @@ class TorchComparator:
         return found
 
 
-def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[WrongElement], int]:
+def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[ElementBits], int]:
     """The first 4096 elements that differ, by index, and the index of the last one.
 
     The last index is -1 where the result does not differ.
     """
     want, have = words(expected).view(-1), words(got).view(-1)
     mask = (1 << 8 * expected.element_size()) - 1
-    first: list[WrongElement] = []
+    first: list[ElementBits] = []
     last = -1
     for begin in range(0, want.numel(), _PIECE):
         one, other = want[begin : begin + _PIECE], have[begin : begin + _PIECE]
@@ -158,7 +158,7 @@ def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[WrongElement], i
             kept = places[: SEEN - len(first)]
             due, found = one[kept].tolist(), other[kept].tolist()
             first += [
-                WrongElement(begin + place, old & mask, new & mask)
+                ElementBits(begin + place, old & mask, new & mask)
                 for place, old, new in zip(kept.tolist(), due, found, strict=True)
             ]
     return first, last

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor
+from acceptance.loads.miscompare import CopiedWord, CopyCheck, WrongCopy
+from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
 
 PIECE = 64 << 20
 LISTED = 8
 FIRST = 4  # wrong words of a copy that are listed
-COMPONENT = "gpu0"
 HOST_TURNS = 1024  # turns after which the words between host and GPU repeat
 HOST_STEP = 512  # offset between two turns, in words: a page
 # Pause between two turns of a path on which a GPU compares. Kernels of the same process run beside
@@ -59,7 +60,7 @@ class HostWords:
 class CopyPath:
     """One copy path, which begins again once its piece is compared, at most every `pause_s` s."""
 
-    def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
+    def __init__(self, check: CopyCheck, component: str, pause_s: float, turn: int = 0) -> None:
         self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
         self.pieces = self.wrong = 0
         self._next_s = float("-inf")
@@ -89,7 +90,7 @@ class CopyPath:
         self.pieces += 1
         return wrong
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> CopyDifferences:
         """How the last compared piece differs."""
         raise NotImplementedError
 
@@ -112,7 +113,7 @@ class HostBoundPath(CopyPath):
         import torch
 
         # half the cycle away from the words that go to the GPU
-        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)
+        super().__init__("copy_d2h", OWN, 0.0, HOST_TURNS // 2)
         self._host, self._pattern = host, pattern
         self._stream = torch.cuda.Stream(device=0)
         self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
@@ -130,7 +131,7 @@ class HostBoundPath(CopyPath):
     def _differs(self) -> bool:
         return not bits.same_bits(_array(self._host.piece(self.turn)), _array(self._arrived))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> CopyDifferences:
         """The differences in host memory, where the previous turn left its own words."""
         before = _array(self._host.piece(self.turn - 1))
         return differences(_array(self._host.piece(self.turn)), _array(self._arrived), before)
@@ -140,7 +141,7 @@ class GpuBoundPath(CopyPath):
     """A path to a GPU, which overwrites its buffer before each copy and compares it afterwards."""
 
     def __init__(
-        self, check: str, component: str, pause_s: float, pattern: Pattern, index: int
+        self, check: CopyCheck, component: str, pause_s: float, pattern: Pattern, index: int
     ) -> None:
         import torch
 
@@ -180,7 +181,7 @@ class GpuBoundPath(CopyPath):
             )
         return bool(wrong)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> CopyDifferences:
         """The GPU's own counts, and the differences in its buffer.
 
         The buffer is read back over that GPU's own link to the host.
@@ -194,8 +195,8 @@ class GpuBoundPath(CopyPath):
         wrong, unwritten, _ = self._found.tolist()
         return {
             **differences(expected, got, np.full(1, SPOILED, np.uint64)),
-            "words": wrong,
-            "unwritten": unwritten,
+            "words": int(wrong),
+            "unwritten": int(unwritten),
         }
 
 
@@ -203,7 +204,7 @@ class HostToGpuPath(GpuBoundPath):
     """From pinned memory of the host to GPU 0."""
 
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
-        super().__init__("copy_h2d", COMPONENT, PAUSE_S, pattern, 0)
+        super().__init__("copy_h2d", OWN, PAUSE_S, pattern, 0)
         self._host = host
 
     def _first(self) -> int:
@@ -219,7 +220,7 @@ class PeerPath(GpuBoundPath):
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
         import torch
 
-        super().__init__("copy_p2p", f"{COMPONENT}->gpu{peer}", pause_s, theirs, peer)
+        super().__init__("copy_p2p", f"{OWN}->gpu{peer}", pause_s, theirs, peer)
         self._uuids = uuid(0), uuid(peer)
         self._writing = pattern
         self._home = torch.cuda.Stream(device=0)
@@ -278,13 +279,14 @@ class Copies(BackgroundCopies):
         if path.poll():
             path.wrong += 1
             if path.wrong <= LISTED:
-                miscompare = {
-                    "component": path.component,
-                    "check": path.check,
-                    "found_s": self._boot_s(),
-                    **path.describe(),
-                }
-                self._output.miscompare(miscompare)
+                self._output.miscompare(
+                    WrongCopy(
+                        component=path.component,
+                        check=path.check,
+                        found_s=self._boot_s(),
+                        **path.describe(),
+                    )
+                )
 
     def _is_finished(self, path: CopyPath) -> bool:
         """Poll a path; whether nothing of it is in flight any more."""
@@ -301,9 +303,9 @@ class Copies(BackgroundCopies):
         # The minimum over the directions: a link that carried nothing one way is not covered by the
         # other direction.
         least = len(self._host) * min(path.pieces for path in self._host)
-        self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
+        self._output.reading("burn_copied", "GiB", OWN, least * PIECE / 2**30)
         self._output.reading(
-            "burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host)
+            "burn_copy_miscompares", "count", OWN, sum(path.wrong for path in self._host)
         )
         for path in self._peers:
             self._output.reading(
@@ -312,23 +314,31 @@ class Copies(BackgroundCopies):
             self._output.reading("burn_peer_miscompares", "count", path.component, path.wrong)
 
 
-def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
-    """How a piece differs, for a report.
+class CopyDifferences(TypedDict):
+    """How the piece of a `WrongCopy` differs."""
+
+    words: int
+    unwritten: int
+    first: tuple[CopiedWord, ...]
+
+
+def differences(expected: Words, got: Words, before: Words) -> CopyDifferences:
+    """How a piece differs.
 
     The number of wrong words, how many of these equal what lay there `before`, and the first few.
     """
     wrong = np.flatnonzero(expected != got)
     unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
-    first = [
-        {
-            "word": int(place),
-            "expected": f"{due:016x}",
-            "got": f"{found:016x}",
-            "xor": f"{due ^ found:016x}",
-        }
+    first = tuple(
+        CopiedWord(
+            word=int(place),
+            expected=f"{due:016x}",
+            got=f"{found:016x}",
+            xor=f"{due ^ found:016x}",
+        )
         for place in wrong[:FIRST]
         for due, found in [(int(expected[place]), int(got[place]))]
-    ]
+    )
     return {"words": len(wrong), "unwritten": int(unwritten), "first": first}
 
 

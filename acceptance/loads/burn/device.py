@@ -11,15 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from acceptance.loads.burn import fault, product
 from acceptance.loads.burn.compare import KINDS, Comparator, wrong_elements
 from acceptance.loads.burn.product import Operands, digest, operands
 from acceptance.loads.burn.ring import division
-from acceptance.loads.burn.role import Counts, Proof
+from acceptance.loads.burn.role import ChangedOperand, Counts, Proof, SlotPlaces
 from acceptance.loads.burn.shape import Shape, result_bytes, shapes
 from acceptance.loads.card import Card
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import Tensor, formats, spoil
+from acceptance.loads.miscompare import ReferenceKind, WrongReference
 from acceptance.loads.mismatch import describe_elements
 
 # attempts to allocate the memory, and the bytes by which each is smaller
@@ -113,7 +116,7 @@ class TorchTurn:
         """The counts of each result of the group."""
         return self.comparator.counts(ticket)
 
-    def describe(self, group: int, place: int, shape: int) -> dict[str, Any]:
+    def describe(self, group: int, place: int, shape: int) -> SlotPlaces:
         """Where a wrong result differs, and in which bits.
 
         Only the slot, where it does not differ any more.
@@ -129,7 +132,7 @@ class TorchTurn:
             **describe_elements(first, last, columns=result.shape[1], width=width, base=base),
         }
 
-    def changed_inputs(self) -> list[dict[str, Any]]:
+    def changed_inputs(self) -> list[ChangedOperand]:
         """The operands whose digest has changed since the turn began."""
         return [
             {"operand": name, "expected": before, "got": now}
@@ -161,11 +164,12 @@ class TorchDevice:
             return torch.empty(-(-size // 8) * 8, dtype=torch.uint8, device=self._device)[:size]
 
         found = shapes(dtype, divisor)
-        findings: list[dict[str, Any]] = []
+        findings: list[WrongReference] = []
         notes: list[str] = []
         digests: list[tuple[str, str, str]] = []
         slowest_s = 0.0
-        for kind in ("normal",) if dtype.exact else ("normal", "whole"):
+        kinds: tuple[ReferenceKind, ...] = ("normal",) if dtype.exact else ("normal", "whole")
+        for kind in kinds:
             own = operands(dtype, found, kind, fresh)
             inputs = "".join(own.digests())
             for shape in found:
@@ -176,7 +180,11 @@ class TorchDevice:
                 finding, text = product.first_proof(
                     own, shape, kind, result, self._making(own, shape, result)
                 )
-                findings += [{**finding, "shape": str(shape)}] if finding is not None else []
+                findings += (
+                    [msgspec.structs.replace(finding, shape=str(shape))]
+                    if finding is not None
+                    else []
+                )
                 notes.append(f"{shape}, {kind} numbers: {text}")
                 if kind == "normal":
                     digests.append((str(shape), _folded(inputs), digest(result)))

@@ -51,10 +51,11 @@ from typing import Any
 from acceptance.loads.burn import fault
 from acceptance.loads.burn.card import PatientCard, boot_s
 from acceptance.loads.burn.shape import divisor_for
-from acceptance.loads.burn.worker import NAMES, BurnOptions, BurnWorker
+from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.card import CardError, gpu_identity
 from acceptance.loads.gemm.load import STRAYS, dtypes
 from acceptance.loads.gemm.worker import report_absent
+from acceptance.loads.names import BURN_READINGS
 from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
@@ -142,7 +143,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
-    report_absent(output, options.dtypes, (major, minor), NAMES)
+    report_absent(output, options.dtypes, (major, minor), tuple(BURN_READINGS))
     settings()
     comparator = KernelComparator()
     stoppage = fault.Stoppage() if options.inject is not None else None

@@ -15,6 +15,8 @@ from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
 from acceptance.loads.gemm.verification import judge_product as judged_by_processor
+from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
+from acceptance.loads.names import OWN
 
 _INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, to keep memory use low
@@ -110,11 +112,11 @@ _ROWS = 256
 _VECTORS = 4
 _LISTED = 4
 
-ProofResult = tuple[dict[str, Any] | None, str]
+ProofResult = tuple[WrongReference | None, str]
 
 
 def first_proof(
-    operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any
+    operands: Operands, shape: Shape, kind: ReferenceKind, result: Tensor, make: Any
 ) -> ProofResult:
     """Make a product into `result` by `make()` and check it.
 
@@ -138,7 +140,9 @@ def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResu
     return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
 
 
-def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
+def _freivalds(
+    operands: Operands, shape: Shape, kind: ReferenceKind, result: Tensor
+) -> ProofResult:
     """Check every row of an exact product of whole numbers, in integers modulo 2**64."""
     import torch
 
@@ -173,9 +177,16 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
     text = f"all {shape.m} rows in integers"
     if not unsound and not wrong:
         return None, text
-    listed = [{"index": [row]} for row in sorted(wrong)[:_LISTED]]
-    elements = unsound or len(wrong)
-    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, text
+    finding = WrongReference(
+        component=OWN,
+        dtype=operands.dtype.short,
+        check=kind,
+        rows=shape.m,
+        elements=unsound or len(wrong),
+        **strange,
+        first=tuple(WrongValue(index=(row,)) for row in sorted(wrong)[:_LISTED]),
+    )
+    return finding, text
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
@@ -193,7 +204,9 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     )
 
 
-def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
+def _by_float64(
+    operands: Operands, shape: Shape, kind: ReferenceKind, result: Tensor
+) -> ProofResult:
     import torch
 
     a, b = operands.views(shape)
@@ -209,7 +222,7 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
     blocks = [(row, min(row + _ROWS, shape.m)) for row in range(0, shape.m, _ROWS)]
     rows = elements = 0
     largest = worst = 0.0
-    listed: list[dict[str, Any]] = []
+    listed: list[WrongValue] = []
     began, left = time.monotonic(), list(range(len(blocks)))
     while left:
         before_s = time.monotonic()
@@ -231,13 +244,12 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
         if share or own:
             worst = max(worst, float((error / allowed.clamp_(min=1e-300)).max()))
         for i, j in wrong.nonzero()[: _LISTED - len(listed)].tolist() if here else ():
-            place = [begin + i, j]
             listed.append(
-                {
-                    "index": place,
-                    "expected": repr(float(exact[i, j])),
-                    "got": repr(float(got[i, j])),
-                }
+                WrongValue(
+                    index=(begin + i, j),
+                    expected=repr(float(exact[i, j])),
+                    got=repr(float(got[i, j])),
+                )
             )
         now_s = time.monotonic()
         # Estimated from the last block: the very first is slow, because the library initializes.
@@ -256,4 +268,13 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
     text += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
     if not elements and not any(strange.values()):
         return None, text
-    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, text
+    finding = WrongReference(
+        component=OWN,
+        dtype=operands.dtype.short,
+        check=kind,
+        rows=rows,
+        elements=elements,
+        **strange,
+        first=tuple(listed),
+    )
+    return finding, text

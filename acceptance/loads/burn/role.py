@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from acceptance.loads.gemm.dtypes import Dtype
+from acceptance.loads.miscompare import WrongReference
+from acceptance.loads.mismatch import ElementPlaces
 
 # wrong elements of a result, and how many of them are NaN and infinite
 Counts = tuple[int, int, int]
+
+
+class SlotPlaces(ElementPlaces):
+    """The slot of a wrong result in the ring; the rest only where it still differs."""
+
+    slot: int
+
+
+class ChangedOperand(TypedDict):
+    """An operand, "a" or "b", and its digest before and after it changed."""
+
+    operand: str
+    expected: str
+    got: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +35,7 @@ class Proof:
     `digests` are (shape, inputs, result); `one_s` is the time of the slowest product in seconds.
     """
 
-    findings: tuple[dict[str, Any], ...]
+    findings: tuple[WrongReference, ...]
     notes: tuple[str, ...]
     digests: tuple[tuple[str, str, str], ...]
     one_s: float
@@ -48,13 +64,13 @@ class FormatTurn(Protocol):
     def counts(self, ticket: Any) -> Sequence[Counts]:
         """Wrong, NaN and infinite elements of each result of a group."""
 
-    def describe(self, group: int, place: int, shape: int) -> dict[str, Any]:
+    def describe(self, group: int, place: int, shape: int) -> SlotPlaces:
         """Where and how a wrong result differs."""
 
     def repeat(self, group: int, shape: int, times: int) -> None:
         """Make `times` products of a group once more, uncounted, for injected slowness."""
 
-    def changed_inputs(self) -> Sequence[dict[str, Any]]:
+    def changed_inputs(self) -> Sequence[ChangedOperand]:
         """The operands that have changed."""
 
 

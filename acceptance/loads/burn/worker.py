@@ -12,6 +12,21 @@ from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn,
 from acceptance.loads.burn.shape import Shape, shapes
 from acceptance.loads.card import Card, CardError
 from acceptance.loads.gemm.dtypes import Dtype
+from acceptance.loads.miscompare import (
+    ChangedInputs,
+    LapMismatch,
+    Miscompare,
+    WrongProduct,
+)
+from acceptance.loads.names import (
+    BURN_DIGESTS,
+    BURN_LAPS,
+    BURN_READINGS,
+    DIGESTS,
+    LAP_ROWS,
+    LAPS,
+    OWN,
+)
 from acceptance.loads.protocol import Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn
@@ -69,14 +84,8 @@ class Format:
         return shapes(self.dtype, self.divisor)
 
 
-COMPONENT = "gpu0"
-NAMES = ("burn_{}", "burn_{}_kept", "burn_{}_miscompares")
-LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 GROUP = 8  # products compared at once; fewer where they are slow
 GROUP_S = 0.5
-# Rows of the table of laps: the first and the last laps, so that a burn of days stays within
-# bounds.
-LAP_ROWS = 500
 LISTED = 64  # wrong products of a format reported one by one; all are counted
 _PROGRESS = 2000  # maximum number of lines, however long the burn
 _PROGRESS_S = 5.0
@@ -153,16 +162,16 @@ class BurnWorker:
         for one in formats:
             self._report(one)
         if formats:
-            self._output.reading("burn_filled", "ratio", COMPONENT, self._filled)
+            self._output.reading("burn_filled", "ratio", OWN, self._filled)
             digests = [(one.dtype.short, *row) for one in formats for row in one.proof.digests]
-            self._output.table("burn_digests", ("format", "shape", "inputs", "result"), digests)
+            self._output.table(BURN_DIGESTS, DIGESTS, digests)
             half = LAP_ROWS // 2
             rows = (
                 self._laps
                 if len(self._laps) <= LAP_ROWS
                 else self._laps[:half] + self._laps[-half:]
             )
-            self._output.table("burn_laps", LAPS, rows)
+            self._output.table(BURN_LAPS, LAPS, rows)
             if self._order.plain:
                 columns = ("format", "products", "from s", "to s", "TFLOP/s")
                 self._output.table("burn_courses", columns, self._courses[:LAP_ROWS])
@@ -194,7 +203,16 @@ class BurnWorker:
         for (shape, _, due), got in zip(one.proof.digests, turn.digests, strict=True):
             if due != got:
                 self._wrong(
-                    one, {"check": "again", "shape": shape, "lap": lap, "expected": due, "got": got}
+                    one,
+                    LapMismatch(
+                        component=OWN,
+                        dtype=one.dtype.short,
+                        check="again",
+                        shape=shape,
+                        lap=lap,
+                        expected=due,
+                        got=got,
+                    ),
                 )
         half_s = self._order.turn_s / (2 if self._order.plain else 1)
         before = one.products
@@ -275,48 +293,57 @@ class BurnWorker:
                 continue
             if not one.told:
                 self._inputs(one, turn, lap)
-            listed = one.told < LISTED
+            if one.told >= LISTED:
+                one.wrong += 1
+                continue
             shape = one.shapes[made.shape]
             self._wrong(
                 one,
-                {
-                    "check": "ring",
-                    "shape": str(shape),
-                    "iteration": made.number + place,
-                    "lap": lap,
-                    "made_s": made.made_s,
-                    "found_s": self._boot_s(),
-                    "elements": wrong,
-                    "of": shape.elements,
-                    "nan": nan,
-                    "infinite": infinite,
-                    **(turn.describe(made.group, place, made.shape) if listed else {}),
-                },
+                WrongProduct(
+                    component=OWN,
+                    dtype=one.dtype.short,
+                    check="ring",
+                    shape=str(shape),
+                    iteration=made.number + place,
+                    lap=lap,
+                    made_s=made.made_s,
+                    found_s=self._boot_s(),
+                    elements=wrong,
+                    of=shape.elements,
+                    nan=nan,
+                    infinite=infinite,
+                    **turn.describe(made.group, place, made.shape),
+                ),
             )
 
     def _inputs(self, one: Format, turn: FormatTurn, lap: int) -> None:
         for changed in turn.changed_inputs():
             if (known := (changed["operand"], changed["got"])) not in one.changed:
                 one.changed.add(known)
-                self._wrong(one, {"check": "inputs", "lap": lap, **changed})
+                self._wrong(
+                    one,
+                    ChangedInputs(
+                        component=OWN,
+                        dtype=one.dtype.short,
+                        check="inputs",
+                        lap=lap,
+                        **changed,
+                    ),
+                )
 
-    def _wrong(self, one: Format, miscompare: dict[str, Any]) -> None:
+    def _wrong(self, one: Format, miscompare: Miscompare) -> None:
         one.wrong += 1
         if one.told < LISTED:
             one.told += 1
-            self._output.miscompare(
-                {"component": COMPONENT, "dtype": one.dtype.short, **miscompare}
-            )
+            self._output.miscompare(miscompare)
 
     def _report(self, one: Format) -> None:
-        rate, kept, wrong = (name.format(one.dtype.short) for name in NAMES)
-        self._output.reading(rate, "TFLOP/s", COMPONENT, one.work[0] / one.work[1] / 1e12)
-        self._output.reading(kept, "ratio", COMPONENT, one.first_last[1] / one.first_last[0])
-        self._output.reading(wrong, "count", COMPONENT, one.wrong)
+        rate, kept, wrong = (name.format(one.dtype.short) for name in BURN_READINGS)
+        self._output.reading(rate, "TFLOP/s", OWN, one.work[0] / one.work[1] / 1e12)
+        self._output.reading(kept, "ratio", OWN, one.first_last[1] / one.first_last[0])
+        self._output.reading(wrong, "count", OWN, one.wrong)
         if self._order.plain:
             plain = one.plain[0] / one.plain[1] / 1e12
-            self._output.reading(f"burn_{one.dtype.short}_plain", "TFLOP/s", COMPONENT, plain)
+            self._output.reading(f"burn_{one.dtype.short}_plain", "TFLOP/s", OWN, plain)
             share = one.work[0] / one.work[1] / 1e12 / plain
-            self._output.reading(
-                f"burn_{one.dtype.short}_verified_ratio", "ratio", COMPONENT, share
-            )
+            self._output.reading(f"burn_{one.dtype.short}_verified_ratio", "ratio", OWN, share)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from acceptance.loads.copy.pattern import FLIPPED, LISTED, SPOILED, place
+from acceptance.loads.copy.pattern import FLIPPED, LISTED, SPOILED, TransferFault, place
+from acceptance.loads.miscompare import TransferredWord
 
 Tensor = Any  # torch.Tensor; torch is not installed where the types are checked
 
@@ -44,14 +45,14 @@ def write(tensor: Tensor, start: int) -> None:
         part.copy_(words(start + first, part.numel(), tensor.device))
 
 
-def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
+def fault(tensor: Tensor, start: int) -> TransferFault | None:
     """How a buffer differs from the words from number `start` on; None where it does not.
 
     The whole buffer is compared, bit for bit. `unwritten` counts the wrong `words` that still hold
     the value with which the buffer was spoiled: nothing was written over them.
     """
     wrong = unwritten = 0
-    places: list[dict[str, Any]] = []
+    places: list[TransferredWord] = []
     for first in range(0, tensor.numel(), _CHUNK):
         part = tensor[first : first + _CHUNK]
         expected = words(start + first, part.numel(), tensor.device)
@@ -63,7 +64,7 @@ def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
             for index in differs.nonzero().flatten()[: LISTED - len(places)].tolist():
                 found = place(first + index, int(expected[index]) % _WRAP, int(part[index]) % _WRAP)
                 places.append(found)
-    return {"words": wrong, "unwritten": unwritten, "first": places} if wrong else None
+    return {"words": wrong, "unwritten": unwritten, "first": tuple(places)} if wrong else None
 
 
 def flip(tensor: Tensor) -> None:

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import Any
+from collections.abc import Callable
 
 from acceptance.loads.copy.device_pattern import Tensor, words
-from acceptance.loads.copy.tally import Report
+from acceptance.loads.miscompare import WrongVector
+from acceptance.loads.names import OWN
 
 NAME = "elementwise"
 COLUMNS = ("elements", "MiB", "GB/s")
@@ -56,7 +57,9 @@ def _factor(elements: int, first: int) -> Tensor:
     return words(_START + first, elements, "cuda").bitwise_and_(_LARGEST - 1).add_(1)
 
 
-def measure(elements: int, report: Report, inject: str | None) -> tuple[float, int]:
+def measure(
+    elements: int, report: Callable[[WrongVector], None], inject: str | None
+) -> tuple[float, int]:
     """Median GB/s of the batches, and the number of batches that ended with a wrong product."""
     import torch
 
@@ -92,19 +95,16 @@ def measure(elements: int, report: Report, inject: str | None) -> tuple[float, i
         if here:
             wrong += 1
             at = int(differs.nonzero()[0])
-            found: dict[str, Any] = {
-                "index": at,
-                "expected": float(expected[at]),
-                "got": str(float(c[at])),
-            }
             report(
-                {
-                    "component": "gpu0",
-                    "check": NAME,
-                    "elements": elements,
-                    "batch": turn,
-                    "wrong": here,
-                    **found,
-                }
+                WrongVector(
+                    component=OWN,
+                    check="elementwise",
+                    elements=elements,
+                    batch=turn,
+                    wrong=here,
+                    index=at,
+                    expected=float(expected[at]),
+                    got=str(float(c[at])),
+                )
             )
     return statistics.median(rates), wrong

@@ -63,11 +63,11 @@ from acceptance.loads.copy.transfers import (
     UnidirectionalTransfer,
 )
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
+from acceptance.loads.names import OWN
 from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_copy"
-OWN = "gpu0"
 CACHE_FACTOR = 4  # size of the buffers of a copy within the GPU, as a multiple of its L2 cache
 _MIB = 1 << 20
 _LOCAL_BYTES = 4096 * _MIB  # maximum size of each of the two buffers

@@ -18,13 +18,14 @@ relies on a copy.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptance.loads import bits
 from acceptance.loads.exact_product import spread
+from acceptance.loads.miscompare import TransferredWord
 
 Words = NDArray[np.uint64]
 
@@ -64,7 +65,16 @@ def write(words: Words, first: int) -> None:
         part[...] = spread(part.size, first + begin)
 
 
-def fault(expected: Words, got: Words) -> dict[str, Any] | None:
+class TransferFault(TypedDict):
+    """How the copy of a `WrongTransfer` differs; `beside` where it went the other way."""
+
+    words: int
+    unwritten: int
+    first: tuple[TransferredWord, ...]
+    beside: NotRequired[bool]
+
+
+def fault(expected: Words, got: Words) -> TransferFault | None:
     """How a host buffer differs from the expected one; None where it does not.
 
     The whole buffer is compared, bit for bit. `unwritten` counts the wrong `words` that still hold
@@ -73,7 +83,9 @@ def fault(expected: Words, got: Words) -> dict[str, Any] | None:
     if bits.same_bits(expected, got):
         return None
     wrong = np.flatnonzero(expected != got)
-    places = [place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]]
+    places = tuple(
+        place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]
+    )
     return {
         "words": len(wrong),
         "unwritten": int(np.count_nonzero(got[wrong] == SPOILED)),
@@ -81,11 +93,11 @@ def fault(expected: Words, got: Words) -> dict[str, Any] | None:
     }
 
 
-def place(index: int, expected: int, got: int) -> dict[str, Any]:
-    """One wrong word, for a report."""
-    return {
-        "index": index,
-        "expected": f"{expected:016x}",
-        "got": f"{got:016x}",
-        "xor": f"{expected ^ got:016x}",
-    }
+def place(index: int, expected: int, got: int) -> TransferredWord:
+    """One wrong word."""
+    return TransferredWord(
+        index=index,
+        expected=f"{expected:016x}",
+        got=f"{got:016x}",
+        xor=f"{expected ^ got:016x}",
+    )

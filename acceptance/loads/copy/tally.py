@@ -9,9 +9,12 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-Report = Callable[[dict[str, Any]], None]
+from acceptance.loads.copy.pattern import TransferFault
+from acceptance.loads.miscompare import TransferCheck, WrongTransfer
+
+Report = Callable[[WrongTransfer], None]
 
 COUNTED = 3  # minimum number of timed copies
 REPORTED = 8  # wrong copies of one path reported in detail; all are counted
@@ -21,7 +24,7 @@ _INJECTED_TURN = 1  # the first turn that is timed
 class Transfer(Protocol):
     """One data path to measure; `counted` is the number of bytes that one copy counts for."""
 
-    name: str
+    name: TransferCheck
     component: str
     counted: int
 
@@ -31,7 +34,7 @@ class Transfer(Protocol):
     def timed(self, times: int) -> float:
         """Copy `times` times; returns the seconds taken."""
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare the whole destination; None where it is right."""
 
     def corrupt(self) -> None:
@@ -96,6 +99,8 @@ def measure_copies(
             tally.wrong += 1
             if tally.wrong <= REPORTED:
                 report(
-                    {"component": transfer.component, "check": transfer.name, "copy": turn, **found}
+                    WrongTransfer(
+                        component=transfer.component, check=transfer.name, copy=turn, **found
+                    )
                 )
     return tally

@@ -9,11 +9,19 @@ queue before the GPU reaches them, and the time includes no delay of the host.
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Protocol
 
 from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
-from acceptance.loads.copy.pattern import FLIPPED, SPOILED, Words, first_number, first_of
+from acceptance.loads.copy.pattern import (
+    FLIPPED,
+    SPOILED,
+    TransferFault,
+    Words,
+    first_number,
+    first_of,
+)
+from acceptance.loads.miscompare import TransferCheck
 
 
 class Direction(Protocol):
@@ -25,7 +33,7 @@ class Direction(Protocol):
     def copy(self) -> None:
         """Queue the copy."""
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare the whole destination; None where it is right."""
 
     def corrupt(self) -> None:
@@ -49,7 +57,7 @@ class HostToDevice:
         """Queue the copy; from pageable memory it also waits for it."""
         self.device.copy_(self.host, non_blocking=True)
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare the destination."""
         return device_pattern.fault(self.device, self.first)
 
@@ -82,7 +90,7 @@ class DeviceToHost:
         """Queue the copy; to pageable memory it also waits for it."""
         self.host.copy_(self.device, non_blocking=True)
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare the destination; the copy must have ended."""
         return pattern.fault(self.reference, self._words)
 
@@ -118,7 +126,7 @@ class DeviceToDevice:
         """Queue the copy on the source's GPU, after all work queued on both GPUs."""
         self.destination.copy_(self.source, non_blocking=True)
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare the destination."""
         return device_pattern.fault(self.destination, self.first)
 
@@ -130,7 +138,7 @@ class DeviceToDevice:
 class UnidirectionalTransfer:
     """One direction by itself, timed by CUDA events."""
 
-    def __init__(self, name: str, component: str, counted: int, way: Direction) -> None:
+    def __init__(self, name: TransferCheck, component: str, counted: int, way: Direction) -> None:
         self.name, self.component, self.counted, self.way = name, component, counted, way
 
     def ready(self) -> None:
@@ -149,7 +157,7 @@ class UnidirectionalTransfer:
         ended.synchronize()
         return float(began.elapsed_time(ended)) / 1e3
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare the whole destination."""
         return self.way.fault()
 
@@ -185,7 +193,13 @@ class BidirectionalTransfer(UnidirectionalTransfer):
     """
 
     def __init__(
-        self, name: str, component: str, counted: int, way: Direction, other: Direction, beside: int
+        self,
+        name: TransferCheck,
+        component: str,
+        counted: int,
+        way: Direction,
+        other: Direction,
+        beside: int,
     ) -> None:
         import torch
 
@@ -232,7 +246,7 @@ class BidirectionalTransfer(UnidirectionalTransfer):
         covered = start.elapsed_time(ended) < start.elapsed_time(last)
         return float(began.elapsed_time(ended)) / 1e3, covered
 
-    def fault(self) -> dict[str, Any] | None:
+    def fault(self) -> TransferFault | None:
         """Compare both destinations whole; `beside` marks a fault of the other direction."""
         found, besides = self.way.fault(), self.other.fault()
-        return found if found is not None or besides is None else {"beside": True, **besides}
+        return found if found is not None or besides is None else {**besides, "beside": True}

@@ -32,14 +32,15 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from acceptance.core.dtype import CPU_DTYPES
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
 from acceptance.loads.cpu.workers import Team, WorkerLost
+from acceptance.loads.miscompare import DifferingDigests, Miscompare
 from acceptance.loads.program import seconds
 from acceptance.loads.protocol import Output
 
 NAME = "cpu_gemm"
-SHORT = {"float64": "f64", "float32": "f32"}
 _PROGRESS_S = 5.0
 
 
@@ -62,7 +63,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME, description="Multiply matrices on all cores at once and verify every result."
     )
-    parser.add_argument("--dtype", required=True, choices=sorted(SHORT))
+    parser.add_argument("--dtype", required=True, choices=sorted(CPU_DTYPES.values()))
     parser.add_argument(
         "--seconds",
         required=True,
@@ -131,15 +132,15 @@ def conclude(
     laps: dict[Core, LoopResult],
 ) -> None:
     """Write the readings from the workers' messages, and end the output."""
-    short = SHORT[dtype]
+    short = next(short for short, name in CPU_DTYPES.items() if name == dtype)
     groups = digest_outliers(ready)
     if groups:
         output.miscompare(
-            {
-                "check": "digest",
-                "found": "first products that differ between cores",
-                "digests": groups,
-            }
+            DifferingDigests(
+                check="digest",
+                found="first products that differ between cores",
+                digests={digest: tuple(cores) for digest, cores in groups.items()},
+            )
         )
     for library in sorted({answer.library for answer in ready.values()}):
         output.note(f"products made by {library}")
@@ -189,8 +190,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
             options.inject if core == cores[-1] else None,
         )
 
-    def miscompare(_core: Core, details: dict[str, Any]) -> None:
-        output.miscompare(details)
+    def miscompare(_core: Core, wrong: Miscompare) -> None:
+        output.miscompare(wrong)
 
     with Team(cores, body) as team:
         ready = team.collect("ready", options.grace, miscompare)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from acceptance.loads.cpu.cores import Core
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
 from acceptance.loads.cpu.workers import sleep_until
 from acceptance.loads.exact_product import Matrix, faults, operand
+from acceptance.loads.miscompare import Miscompare, WrongFirstProduct, WrongRepeat
 
 Multiply = Callable[[int, Buffer], None]
 
@@ -69,7 +69,8 @@ class ProductCheck:
 
     first: Matrix
     result: Matrix
-    report: Callable[[dict[str, Any]], None]
+    report: Callable[[WrongRepeat], None]
+    component: str
     began: float
     wrong: int = 0
 
@@ -83,12 +84,13 @@ class ProductCheck:
             if self.wrong <= _REPORTED:
                 seconds = round(time.monotonic() - self.began, 6)
                 self.report(
-                    {
-                        "check": "repeat",
-                        "product": turn,
-                        "seconds": seconds,
+                    WrongRepeat(
+                        component=self.component,
+                        check="repeat",
+                        product=turn,
+                        seconds=seconds,
                         **bits.difference(self.first, self.result),
-                    }
+                    )
                 )
         bits.spoil(self.result, turn)
 
@@ -121,8 +123,8 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     until the deadline, send the counts.
     """
 
-    def report(details: dict[str, Any]) -> None:
-        connection.send(("miscompare", {"component": core.component, **details}))
+    def report(wrong: Miscompare) -> None:
+        connection.send(("miscompare", wrong))
 
     a, b, multiply = numpy_product(size, dtype)
     if inject is not None:
@@ -131,14 +133,14 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     multiply(FIRST, first)
     found = faults(a, b, first)
     if found is not None:
-        report({"check": "exact", **found})
+        report(WrongFirstProduct(component=core.component, check="exact", **found))
     result = spoiled_result(size, dtype)
     connection.send(
         ("ready", WorkerReady(hashlib.sha256(first.data).hexdigest(), found is None, library()))
     )
     _, (start, until) = connection.recv()
     sleep_until(start)
-    comparison = ProductCheck(first, result, report, start)
+    comparison = ProductCheck(first, result, report, core.component, start)
     products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
     # Where the first product is wrong, no later product counts as right: one equal to it is wrong
     # too, and one that differs is not known to be right.

@@ -40,6 +40,7 @@ from typing import Any
 
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
 from acceptance.loads.cpu.workers import Team, WorkerLost
+from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.program import seconds
 from acceptance.loads.protocol import Output
 
@@ -178,8 +179,8 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
 
         memory_worker.work(core, connection, count, options.inject if core == cores[-1] else None)
 
-    def miscompare(_core: Core, details: dict[str, Any]) -> None:
-        output.miscompare(details)
+    def miscompare(_core: Core, wrong: Miscompare) -> None:
+        output.miscompare(wrong)
 
     tallies = {kernel: KernelTally() for kernel in BYTES_AN_ELEMENT}
     with Team(cores, body) as team:

@@ -13,8 +13,8 @@ import signal
 import time
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +22,7 @@ from acceptance.loads import bits
 from acceptance.loads.cpu.cores import Core
 from acceptance.loads.cpu.workers import sleep_until
 from acceptance.loads.exact_product import spread
+from acceptance.loads.miscompare import WrongArray
 
 Array = NDArray[np.float64]
 
@@ -72,19 +73,21 @@ class Arrays:
             np.multiply(c, SCALAR, a)
             np.add(a, b, a)
 
-    def copy_fault(self) -> dict[str, Any] | None:
+    def copy_fault(self) -> bits.BufferDifference | None:
         """How a differs from b, bit for bit over the whole array; None where it does not."""
         return None if bits.same_bits(self.a, self.b) else bits.difference(self.b, self.a)
 
-    def triad_fault(self) -> dict[str, Any] | None:
+    def triad_fault(self) -> bits.BufferDifference | None:
         """How a differs from b + 3 c computed in integers; None where it does not."""
-        faults: dict[str, Any] | None = None
+        faults: bits.BufferDifference | None = None
         for number, (a, b, c) in enumerate(self.blocks):
             expected = (b.astype(np.int64) + 3 * c.astype(np.int64)).astype(np.float64)
             if not bits.same_bits(expected, a):
                 found = bits.difference(expected, a)
-                for place in found["first"]:
-                    place["index"][0] += number * BLOCK
+                found["first"] = tuple(
+                    msgspec.structs.replace(one, index=(one.index[0] + number * BLOCK,))
+                    for one in found["first"]
+                )
                 if faults is None:
                     faults = found
                 else:
@@ -120,12 +123,8 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
             os.kill(os.getpid(), signal.SIGKILL)
         found = fault()
         if found is not None:
-            connection.send(
-                (
-                    "miscompare",
-                    {"component": core.component, "check": kernel, "repeat": turn // 2, **found},
-                )
-            )
+            wrong = WrongArray(component=core.component, check=kernel, repeat=turn // 2, **found)
+            connection.send(("miscompare", wrong))
         bits.spoil(arrays.a, turn)
         connection.send(("done", (began, ended, 0 if found is None else found["elements"])))
         turn += 1

@@ -32,15 +32,14 @@ which n * m * m is exact (the TF32 format holds 11 bits of each). The true resul
 and a right one differs from it only by the rounding of the result to its format. Twice that
 rounding is allowed (2 * result_error * |c|), because a library may add parts that it has rounded
 already. Where the result has the format of the sums, no difference is allowed.
-
-`since` is the smallest compute capability whose cores have the format (NVIDIA's PTX ISA, `mma`); on
-earlier ones libraries compute in another format.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+from acceptance.core.dtype import FIRST_CAPABILITY, DtypeName
 
 LIKELY = 9.0
 _ACCUMULATOR_BITS = {"f64": 53, "f32": 24, "tf32": 24}
@@ -54,11 +53,10 @@ class Dtype:
     rounded value.
     """
 
-    short: str
+    short: DtypeName
     name: str
     operand_bytes: int
     result_bytes: int
-    since: tuple[int, int]
     step: int
     sum_error: float
     aligned: bool = False
@@ -93,28 +91,29 @@ class Dtype:
 
     def missing(self, capability: tuple[int, int]) -> str | None:
         """Why a GPU of this compute capability lacks the format; None where it has it."""
-        if capability >= self.since:
+        since = FIRST_CAPABILITY[self.short]
+        if capability >= since:
             return None
-        has, needs = (".".join(map(str, version)) for version in (capability, self.since))
+        has, needs = (".".join(map(str, version)) for version in (capability, since))
         return (
             f"{self.name} is not native before compute capability {needs}, and this GPU has {has}"
         )
 
 
 _CUT = 2.0**-23  # tensor cores truncate sums in float32
-DTYPES = {
+DTYPES: dict[str, Dtype] = {
     one.short: one
     for one in (
-        Dtype("f64", "float64", 8, 8, (0, 0), step=1, sum_error=2.0**-53),
-        Dtype("f32", "float32", 4, 4, (0, 0), step=1, sum_error=2.0**-24),
-        Dtype("tf32", "TF32", 4, 4, (8, 0), step=4, sum_error=_CUT, aligned=True,
+        Dtype("f64", "float64", 8, 8, step=1, sum_error=2.0**-53),
+        Dtype("f32", "float32", 4, 4, step=1, sum_error=2.0**-24),
+        Dtype("tf32", "TF32", 4, 4, step=4, sum_error=_CUT, aligned=True,
               operand_error=2.0**-9),
-        Dtype("f16", "float16", 2, 2, (7, 0), step=4, sum_error=_CUT, aligned=True,
+        Dtype("f16", "float16", 2, 2, step=4, sum_error=_CUT, aligned=True,
               result_error=2.0**-11, whole=7),
-        Dtype("bf16", "bfloat16", 2, 2, (8, 0), step=4, sum_error=_CUT, aligned=True,
+        Dtype("bf16", "bfloat16", 2, 2, step=4, sum_error=_CUT, aligned=True,
               result_error=2.0**-8, whole=7),
-        Dtype("f8", "FP8 e4m3", 1, 2, (8, 9), step=32, sum_error=2.0**-13, aligned=True,
+        Dtype("f8", "FP8 e4m3", 1, 2, step=32, sum_error=2.0**-13, aligned=True,
               result_error=2.0**-8, whole=2),
-        Dtype("i8", "int8", 1, 4, (7, 5), step=1, sum_error=0.0, whole=127, exact=True),
+        Dtype("i8", "int8", 1, 4, step=1, sum_error=0.0, whole=127, exact=True),
     )
 }  # fmt: skip

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.miscompare import WrongPlace
 
 Tensor = Any
 _BLOCK = 1024  # rows made or read at a time, to keep memory use low
@@ -160,8 +161,22 @@ def digest(result: Tensor) -> str:
     return f"{int(total) & (2**64 - 1):016x}"
 
 
-def difference(expected: Tensor, got: Tensor) -> dict[str, Any] | None:
-    """How two results differ bit for bit, for a report; None where they do not."""
+class OddCounts(TypedDict):
+    """The numbers of NaN and of infinite elements."""
+
+    nan: int
+    infinite: int
+
+
+class ProductDifference(OddCounts):
+    """How the product of a `WrongRepeat` differs."""
+
+    elements: int
+    first: tuple[WrongPlace, ...]
+
+
+def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
+    """How two results differ bit for bit; None where they do not."""
     import torch
 
     want, have = words(expected), words(got)
@@ -173,16 +188,18 @@ def difference(expected: Tensor, got: Tensor) -> dict[str, Any] | None:
     listed = []
     for i, j in places[:_LISTED].tolist():
         old, new = int(want[i, j]) & mask, int(have[i, j]) & mask
-        listed.append({
-            "index": [i, j],
-            "expected": f"{old:0{digits}x}",
-            "got": f"{new:0{digits}x}",
-            "xor": f"{old ^ new:0{digits}x}",
-        })  # fmt: skip
-    return {"elements": len(places), **odd(got), "first": listed}
+        listed.append(
+            WrongPlace(
+                index=(i, j),
+                expected=f"{old:0{digits}x}",
+                got=f"{new:0{digits}x}",
+                xor=f"{old ^ new:0{digits}x}",
+            )
+        )
+    return {"elements": len(places), **odd(got), "first": tuple(listed)}
 
 
-def odd(numbers: Tensor) -> dict[str, int]:
+def odd(numbers: Tensor) -> OddCounts:
     """The numbers of NaN and of infinite elements."""
     if not numbers.dtype.is_floating_point:
         return {"nan": 0, "infinite": 0}

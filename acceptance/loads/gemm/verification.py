@@ -20,7 +20,9 @@ from typing import Any
 
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import (
+    OddCounts,
     Product,
+    ProductDifference,
     Tensor,
     difference,
     digest,
@@ -30,6 +32,8 @@ from acceptance.loads.gemm.product import (
     whole_product,
     words,
 )
+from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
+from acceptance.loads.names import OWN
 
 BANDS = 64
 _BLOCK = 1024
@@ -40,7 +44,7 @@ _LISTED = 4
 class VerificationResult:
     """The findings on the first products, one entry a product, and notes about them."""
 
-    findings: tuple[dict[str, Any], ...]
+    findings: tuple[WrongReference, ...]
     notes: tuple[str, ...]
 
 
@@ -70,10 +74,10 @@ def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
     return exact, squares
 
 
-def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
-    """A finding on the product in its buffer, None where it is right, and a sentence on its error.
+def judge_product(product: Product, kind: ReferenceKind) -> tuple[WrongReference | None, str]:
+    """A finding on the product in its buffer, and a sentence on its error.
 
-    `kind` is normal or whole.
+    The finding is None where the product is right.
     """
     import torch
 
@@ -98,18 +102,31 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
         text += ", none is allowed"
     if not wrong.any() and not any(strange.values()):
         return None, text
-    listed = [
-        {"index": [rows[i], j], "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))}
+    listed = tuple(
+        WrongValue(
+            index=(rows[i], j),
+            expected=repr(float(exact[i, j])),
+            got=repr(float(got[i, j])),
+        )
         for i, j in wrong.nonzero()[:_LISTED].tolist()
-    ]
-    found = {
-        "check": kind,
-        "rows": len(rows),
-        "elements": int(wrong.sum()),
+    )
+    found = WrongReference(
+        component=OWN,
+        dtype=product.dtype.short,
+        check=kind,
+        rows=len(rows),
+        elements=int(wrong.sum()),
         **strange,
-        "first": listed,
-    }
+        first=listed,
+    )
     return found, text
+
+
+class RemadeDigest(OddCounts):
+    """The digest of a first product, and that of the same product made again, with its oddities."""
+
+    expected: str
+    got: str
 
 
 class FormatTrial:
@@ -148,7 +165,7 @@ class FormatTrial:
         """Free the memory; call `remake` before the next product."""
         self._product = self._first = None
 
-    def remake(self) -> dict[str, Any] | None:
+    def remake(self) -> RemadeDigest | None:
         """Make operands and first product again, after `release`.
 
         Returns how the digest differs from that of the first; None where it does not.
@@ -172,7 +189,7 @@ class FormatTrial:
         """Overwrite the result, so that the next comparison is of a later product."""
         spoil(self._product.result)
 
-    def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
+    def compare(self, *, falsify: bool = False) -> ProductDifference | None:
         """How the result in the buffer differs from the first product; None where it does not.
 
         The comparison is bitwise. `falsify` inverts one bit of the result first.

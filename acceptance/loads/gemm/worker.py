@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.card import Card, CardError, take, times_for
 from acceptance.loads.gemm.dtypes import Dtype
+from acceptance.loads.gemm.product import ProductDifference
 from acceptance.loads.gemm.table import COLUMNS, Prepare, operations, rows
+from acceptance.loads.gemm.verification import RemadeDigest
+from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
+from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
 
-COMPONENT = "gpu0"
 SMALLER = 4096  # the judged size on a GPU that is too small for the requested one
 # Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
 ROOM = 0.75
-GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 COOL_S = 0.5
 SHORT_S = 0.1
 _PROGRESS_S = 5.0
@@ -27,7 +30,7 @@ class Verification(Protocol):
     """The outcome of the first products."""
 
     @property
-    def findings(self) -> tuple[dict[str, Any], ...]:
+    def findings(self) -> tuple[WrongReference, ...]:
         """The errors, one entry a wrong product."""
 
     @property
@@ -47,13 +50,13 @@ class Trial(Protocol):
     def release(self) -> None:
         """Free the memory."""
 
-    def remake(self) -> dict[str, Any] | None:
+    def remake(self) -> RemadeDigest | None:
         """Make the first product again; returns how it differs from before, or None."""
 
     def spoil(self) -> None:
         """Overwrite the result."""
 
-    def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
+    def compare(self, *, falsify: bool = False) -> ProductDifference | None:
         """How the result differs from the first product; None where it does not.
 
         `falsify` changes the result first, for an injected fault.
@@ -178,7 +181,7 @@ class GemmWorker:
         spent_s = take(self._card, work, count)
         self._compare(course, "short", falsify=False)
         rate = operations(self._order.size) * count / spent_s / 1e12
-        self._output.reading(GEMM_NAMES[0].format(dtype.short), "TFLOP/s", COMPONENT, rate)
+        self._output.reading(GEMM_READINGS[0].format(dtype.short), "TFLOP/s", OWN, rate)
         return course
 
     def _table(self, course: _Course) -> None:
@@ -212,7 +215,8 @@ class GemmWorker:
         began = self._clock()
         found = course.trial.remake()
         if found is not None:
-            self._miscompare(course, {"check": "again", **found})
+            wrong = LapMismatch(component=OWN, dtype=dtype.short, check="again", **found)
+            self._miscompare(course, wrong)
             course.right = False
         elif not course.right:
             course.wrong += 1
@@ -227,8 +231,8 @@ class GemmWorker:
         self._compare(course, "sustained", falsify=order.inject == "wrong")
         course.spent_s["compared"] = self._clock() - began
         rate = settled_rate(marks) * operations(order.size) / 1e12
-        self._output.reading(GEMM_NAMES[1].format(dtype.short), "TFLOP/s", COMPONENT, rate)
-        self._output.reading(GEMM_NAMES[2].format(dtype.short), "count", COMPONENT, course.wrong)
+        self._output.reading(GEMM_READINGS[1].format(dtype.short), "TFLOP/s", OWN, rate)
+        self._output.reading(GEMM_READINGS[2].format(dtype.short), "count", OWN, course.wrong)
         text = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
         self._output.note(f"{dtype.name}: {text}; {marks[-1][1]} products under sustained load")
 
@@ -240,20 +244,22 @@ class GemmWorker:
         """
         found = course.trial.compare(falsify=falsify)
         if found is not None:
-            self._miscompare(course, {"check": "repeat", "after": when, **found})
+            dtype = course.dtype.short
+            wrong = WrongRepeat(component=OWN, dtype=dtype, check="repeat", after=when, **found)
+            self._miscompare(course, wrong)
         elif not course.right:
             course.wrong += 1
 
-    def _miscompare(self, course: _Course, miscompare: dict[str, Any]) -> None:
+    def _miscompare(self, course: _Course, miscompare: Miscompare) -> None:
         course.wrong += 1
-        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **miscompare})
+        self._output.miscompare(miscompare)
 
 
 def report_absent(
     output: Output,
     dtypes: Sequence[Dtype],
     capability: tuple[int, int],
-    names: Sequence[str] = GEMM_NAMES,
+    names: Sequence[str] = GEMM_READINGS,
 ) -> tuple[Dtype, ...]:
     """The formats that a GPU of this compute capability offers.
 
@@ -266,7 +272,7 @@ def report_absent(
             offered.append(dtype)
             continue
         for name in names:
-            output.absent(name.format(dtype.short), COMPONENT, reason)
+            output.absent(name.format(dtype.short), OWN, reason)
     return tuple(offered)
 
 

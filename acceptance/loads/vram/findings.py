@@ -6,8 +6,9 @@ Standard library only.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TypedDict
 
+from acceptance.loads.miscompare import WrongElement
 from acceptance.loads.vram.kernels import SweepRecord, WrongWord, region_tiles
 from acceptance.loads.vram.passes import TILE, WORD
 from acceptance.loads.vram.words import ALL, Words
@@ -19,38 +20,46 @@ _LOWEST = 3  # the lowest address bit that differs between two words
 _MIB = 1 << 20
 
 
-def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[str, Any]:
-    """The wrong words of a pass, for a miscompare line; the caller adds the pass itself.
+class WrongWords(TypedDict):
+    """The wrong words of a `WrongMemory`."""
+
+    words: int
+    bits: dict[int, int]
+    xor_or: str
+    xor_and: str
+    first: tuple[WrongElement, ...]
+    bits_of: int | None
+    address_bits: tuple[int, ...]
+
+
+def wrong_words(record: SweepRecord, expected: Words | None, words: int) -> WrongWords:
+    """The wrong words of a pass; the caller adds the pass itself.
 
     `expected` are the words expected in a memory of `words` words. `bits` counts how often each bit
     differs, among the first `bits_of` words where those are fewer than all. `address_bits` is
-    present where the wrong words belong to other places: the bits in which the (byte) addresses of
-    the two places differ.
+    not empty where the wrong words belong to other places: the bits in which the (byte) addresses
+    of the two places differ.
     """
-    fields: dict[str, Any] = {
+    return {
         "words": record.wrong,
-        "bits": {str(bit): count for bit, count in record.bits.items()},
+        "bits": dict(record.bits),
         "xor_or": f"{record.any:016x}",
         "xor_and": f"{record.every:016x}",
-        "first": [
-            {
-                "address": one.place * WORD,
-                "expected": f"{one.expected:016x}",
-                "got": f"{one.got:016x}",
-                "xor": f"{one.xor:016x}",
-            }
+        "first": tuple(
+            WrongElement(
+                address=one.place * WORD,
+                expected=f"{one.expected:016x}",
+                got=f"{one.got:016x}",
+                xor=f"{one.xor:016x}",
+            )
             for one in record.first[:_TOLD]
-        ],
+        ),
+        "bits_of": record.told if record.told < record.wrong else None,
+        "address_bits": () if expected is None else address_bits(record, expected, words),
     }
-    if record.told < record.wrong:
-        fields["bits_of"] = record.told
-    address = [] if expected is None else address_bits(record, expected, words)
-    if address:
-        fields["address_bits"] = address
-    return fields
 
 
-def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
+def address_bits(record: SweepRecord, expected: Words, words: int) -> tuple[int, ...]:
     """The address bits that differ between the places of wrong words and the words' own places.
 
     Empty where the words belong to no place. Among random words no flipped bit can look like this.
@@ -71,7 +80,7 @@ def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
         for bit in range(words.bit_length())
         if any(n == most and place >> bit & 1 for place, n in common.items())
     ]
-    return [bit + _LOWEST for bit in bits]
+    return tuple(bit + _LOWEST for bit in bits)
 
 
 def _numbered(word: WrongWord, words: int) -> int:

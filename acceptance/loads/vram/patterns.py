@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from acceptance.loads import names
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Sweep
 from acceptance.loads.vram.words import ALL, Words, seed_of
 
@@ -162,16 +163,22 @@ def retention(words: int, rest_s: float) -> Iterator[Pass]:
     yield whole.verify(now.inverse())
 
 
-PATTERNS: dict[str, Pattern] = {
-    "own_address": own_address,
-    "walking_bits": walking_bits,
-    "moving_inversions": moving_inversions,
-    "random_inverse": random_inverse,
-    "march_c": march_c,
-    "block_move": block_move,
-    "neighbours": neighbours,
-}
-RETENTION = "retention"  # once in a run, after the first round
+*_EVERY_ROUND, RETENTION = names.PATTERNS  # retention: once in a run, after the first round
+PATTERNS: dict[str, Pattern] = dict(
+    zip(
+        _EVERY_ROUND,
+        (
+            own_address,
+            walking_bits,
+            moving_inversions,
+            random_inverse,
+            march_c,
+            block_move,
+            neighbours,
+        ),
+        strict=True,
+    )
+)
 
 
 def rest_s(seconds: float) -> float:

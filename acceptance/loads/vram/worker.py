@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.loads.card import CardError
+from acceptance.loads.miscompare import WrongMemory
+from acceptance.loads.names import OWN, PASSES, VRAM_PASSES
 from acceptance.loads.protocol import Output
-from acceptance.loads.vram.findings import COLUMNS, MAP, Map, miscompare
+from acceptance.loads.vram.findings import COLUMNS, MAP, Map, wrong_words
 from acceptance.loads.vram.kernels import SweepRecord
 from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
-COMPONENT = "gpu0"
 MIN_WORDS = 4 * TILE  # minimum number of words for the patterns
 LINES = 64  # miscompares reported in a run; all are counted
-PASSES = "vram_passes"
-PASSES_COLUMNS = ("pattern", "passes", "GB/s", "wrong")
 _COPIES = 3  # copies that count, before the passes and again after them
 _PROGRESS_S = 5.0
 
@@ -154,16 +153,16 @@ class VramWorker:
             self._untold += 1
             return
         self._told += 1
-        fields = miscompare(record, one.reads, self._memory.words)
-        found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        what = {
-            "component": COMPONENT,
-            "check": "vram",
-            "pattern": name,
-            "pass": tally.passes,
-            "found_s": found_s,
-        }
-        self._output.miscompare({**what, **fields})
+        self._output.miscompare(
+            WrongMemory(
+                component=OWN,
+                check="vram",
+                pattern=name,
+                number=tally.passes,
+                found_s=time.clock_gettime(time.CLOCK_BOOTTIME),
+                **wrong_words(record, one.reads, self._memory.words),
+            )
+        )
 
     def _tick(self) -> None:
         done_s = min(self._clock() - self._began, self._seconds)
@@ -192,16 +191,14 @@ class VramWorker:
                 "map, but not told"
             )
         output.reading(
-            "vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes
+            "vram_tested", "ratio", OWN, self._memory.words * 8 / self._memory.whole_bytes
         )
-        output.reading("vram_rate", "ratio", COMPONENT, moved / seconds / 1e9 / copy)
-        output.reading("vram_copy", "GB/s", COMPONENT, copy)
-        output.reading(
-            "vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies)
-        )
+        output.reading("vram_rate", "ratio", OWN, moved / seconds / 1e9 / copy)
+        output.reading("vram_copy", "GB/s", OWN, copy)
+        output.reading("vram_miscompares", "count", OWN, sum(tally.wrong for tally in tallies))
         output.table(
+            VRAM_PASSES,
             PASSES,
-            PASSES_COLUMNS,
             [
                 [name, tally.passes, tally.moved / tally.seconds / 1e9, tally.wrong]
                 for name, tally in self._tallies.items()

@@ -1,0 +1,431 @@
+"""Wrong results, as loads print them and as all others read them: a union told apart by `check`.
+
+Each kind is a struct whose fields are the keys of the printed object, in their order. `check` is a
+field, and no tag of msgspec's, because several checks have one shape. A text of hexadecimal digits
+is a word of memory or an element, two digits a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from acceptance.core.dtype import DtypeName
+from acceptance.core.strict import Strict, Text
+
+Whole = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Positive = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+Bit = Annotated[int, Meta(ge=0, lt=128)]
+Hex = Annotated[str, Meta(pattern=r"\A[0-9a-fA-F]{1,32}\Z")]
+BootSeconds = Annotated[float, Meta(gt=-1e12, lt=1e12)]  # seconds since boot
+Index = Annotated[tuple[Whole, ...], Meta(min_length=1)]
+
+
+class MiscompareError(ValueError):
+    """A load's report of a wrong result cannot be used; the message names the key."""
+
+
+class _Kind(Strict, frozen=True, omit_defaults=True):
+    """Base of the structs: keys that are not printed have their default."""
+
+
+class WrongElement(_Kind, frozen=True, kw_only=True):
+    """One wrong element or word, at a byte `address` of the tested memory.
+
+    `index` is its place in the result; a word of memory has none.
+    """
+
+    index: tuple[Whole, ...] = ()
+    address: Whole
+    expected: Hex
+    got: Hex
+    xor: Hex
+
+    @property
+    def expected_bits(self) -> int:
+        """The bits that were due."""
+        return int(self.expected, 16)
+
+    @property
+    def got_bits(self) -> int:
+        """The bits that are there."""
+        return int(self.got, 16)
+
+    @property
+    def xor_bits(self) -> int:
+        """The bits that differ."""
+        return int(self.xor, 16)
+
+
+class WrongPlace(_Kind, frozen=True, kw_only=True):
+    """One wrong element of a result by its bits."""
+
+    index: Index
+    expected: Hex
+    got: Hex
+    xor: Hex
+
+
+class WrongValue(_Kind, frozen=True, kw_only=True):
+    """One wrong element of a result by its value, written as Python writes numbers.
+
+    `index` is its row alone where the whole row is wrong. `expected` is absent where it is unknown.
+    """
+
+    index: Index
+    expected: Text | None = None
+    got: Text | None = None
+
+
+class CopiedWord(_Kind, frozen=True, kw_only=True):
+    """One wrong word of a copy beside the burn, by its number in the piece."""
+
+    word: Whole
+    expected: Hex
+    got: Hex
+    xor: Hex | None = None
+
+
+class TransferredWord(_Kind, frozen=True, kw_only=True):
+    """One wrong word of a copy of the copy load, by its number in the buffer."""
+
+    index: Whole
+    expected: Hex
+    got: Hex
+    xor: Hex
+
+
+class _OfComponent(_Kind, frozen=True, kw_only=True):
+    """Base of the kinds that name a component, by the load's own names."""
+
+    component: Text
+
+
+class _OfFormat(_OfComponent, frozen=True, kw_only=True):
+    """Base of the kinds that are of products in one number format of a GPU."""
+
+    dtype: DtypeName
+
+
+class WrongProduct(_OfFormat, frozen=True, kw_only=True):
+    """One product of a burn with elements that differ from the expected result.
+
+    `made_s` and `found_s` are seconds since boot. `of` is the number of elements of the result,
+    `stride` the usual distance of the wrong ones in elements, `bits` how often each bit differs
+    among the first of them. The keys from `stride` on are printed all together, or not at all where
+    the product was right when it was read again.
+    """
+
+    check: Literal["ring"]
+    shape: Text
+    iteration: Whole
+    lap: Whole
+    made_s: BootSeconds
+    found_s: BootSeconds
+    elements: Whole
+    of: Whole
+    nan: Whole
+    infinite: Whole
+    slot: Whole
+    stride: Positive | UnsetType | None = UNSET
+    span: tuple[Whole, Whole] | None = None
+    xor_or: Hex = ""
+    xor_and: Hex = ""
+    bits: Mapping[Bit, Whole] = field(default_factory=dict)
+    first: tuple[WrongElement, ...] = ()
+
+    def __post_init__(self) -> None:
+        told = {
+            self.stride is not UNSET,
+            self.span is not None,
+            *map(bool, (self.xor_or, self.xor_and, self.bits, self.first)),
+        }
+        if len(told) > 1:
+            raise ValueError("it tells only a part of its places and bits")
+
+    @property
+    def described(self) -> bool:
+        """Whether its wrong elements were seen again, with their places and bits."""
+        return bool(self.first)
+
+    @property
+    def distance(self) -> int | None:
+        """The stride; None where the product is not described, or has none."""
+        return None if self.stride is UNSET else self.stride
+
+    @property
+    def width(self) -> int:
+        """The bits of an element; 0 where the product is not described."""
+        return 4 * len(self.xor_or)
+
+    @property
+    def differing(self) -> int:
+        """The bits that differ in any of the first wrong elements."""
+        return int(self.xor_or or "0", 16)
+
+    @property
+    def columns(self) -> int | None:
+        """The length of a row of the result (rows x columns x depth).
+
+        None where the shape does not give it.
+        """
+        sides = self.shape.split("x")
+        if (
+            len(sides) == 3
+            and all(side.isdecimal() for side in sides)
+            and int(sides[0]) * int(sides[1]) == self.of
+        ):
+            return int(sides[1])
+        return None
+
+
+class ChangedInputs(_OfFormat, frozen=True, kw_only=True):
+    """An operand that changed while products were made: its digest before and after."""
+
+    check: Literal["inputs"]
+    lap: Whole
+    operand: Text
+    expected: Text
+    got: Text
+
+
+class LapMismatch(_OfFormat, frozen=True, kw_only=True):
+    """A first product, made again, that has another digest than the first time.
+
+    A burn says in which lap and of which shape; the matrix load how many elements are odd.
+    """
+
+    check: Literal["again"]
+    shape: Text | None = None
+    lap: Whole | None = None
+    expected: Text
+    got: Text
+    nan: Whole | None = None
+    infinite: Whole | None = None
+
+
+ReferenceKind = Literal["normal", "whole"]
+
+
+class WrongReference(_OfFormat, frozen=True, kw_only=True):
+    """A first product that differs from float64 ("normal") or exact whole numbers ("whole").
+
+    `rows` were compared. Only a burn says the shape.
+    """
+
+    check: ReferenceKind
+    rows: Whole
+    elements: Whole
+    nan: Whole
+    infinite: Whole
+    first: tuple[WrongValue, ...]
+    shape: Text | None = None
+
+
+class WrongRepeat(_OfComponent, frozen=True, kw_only=True):
+    """A later product that differs from the first one, of the matrix loads of GPU and processor.
+
+    A GPU's has its format, and the part of the load after which it was compared; a core's its
+    number and the seconds since the start.
+    """
+
+    dtype: DtypeName | None = None
+    check: Literal["repeat"]
+    after: Text | None = None
+    product: Whole | None = None
+    seconds: BootSeconds | None = None
+    elements: Whole
+    nan: Whole
+    infinite: Whole | None = None
+    first: tuple[WrongPlace, ...]
+
+
+CopyCheck = Literal["copy_h2d", "copy_d2h", "copy_p2p"]
+TransferCheck = Literal[
+    "copy_own_h2d",
+    "copy_own_d2h",
+    "copy_own_h2d_bidirectional",
+    "copy_own_d2h_bidirectional",
+    "copy_own_h2d_pageable",
+    "copy_own_d2h_pageable",
+    "copy_own_d2d",
+    "copy_own_p2p",
+]
+
+
+class WrongCopy(_OfComponent, frozen=True, kw_only=True):
+    """A copy beside the burn with wrong words.
+
+    `unwritten` counts those that still hold their value from before the copy; older loads do not
+    tell it.
+    """
+
+    check: CopyCheck
+    found_s: BootSeconds | None = None
+    words: Whole
+    unwritten: Whole | None = None
+    first: tuple[CopiedWord, ...]
+
+
+class WrongTransfer(_OfComponent, frozen=True, kw_only=True):
+    """A copy of the copy load with wrong words; `check` is the reading of its path.
+
+    `beside` marks one of the other direction. `unwritten` counts words that nothing was written to.
+    """
+
+    check: TransferCheck
+    copy: Whole
+    beside: bool = False
+    words: Whole
+    unwritten: Whole
+    first: tuple[TransferredWord, ...]
+
+
+class WrongVector(_OfComponent, frozen=True, kw_only=True):
+    """A batch of elementwise products of vectors of `elements`, of which `wrong` are wrong.
+
+    `index` is the first of those.
+    """
+
+    check: Literal["elementwise"]
+    elements: Whole
+    batch: Whole
+    wrong: Whole
+    index: Whole
+    expected: float
+    got: Text
+
+
+class WrongMemory(_OfComponent, frozen=True, kw_only=True):
+    """Words that one pass of the memory test found wrong.
+
+    `bits` is how often each bit differs, among the first `bits_of` words where those are fewer than
+    all. `address_bits` are the address lines at fault, where the test could determine them.
+    """
+
+    check: Literal["vram"]
+    pattern: Text
+    number: Whole = field(name="pass")
+    found_s: BootSeconds
+    words: Whole
+    bits: Annotated[Mapping[Bit, Whole], Meta(min_length=1)]
+    xor_or: Hex
+    xor_and: Hex
+    first: Annotated[tuple[WrongElement, ...], Meta(min_length=1)]
+    bits_of: Whole | None = None
+    address_bits: tuple[Whole, ...] = ()
+
+    @property
+    def differing(self) -> int:
+        """The bits that differ in any of the wrong words."""
+        return int(self.xor_or, 16)
+
+
+class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):
+    """A core's first product that fails the check by integers; `found` says how.
+
+    `first` are wrong elements, or numbers of wrong rows.
+    """
+
+    check: Literal["exact"]
+    found: Text
+    elements: Whole | None = None
+    rows: Whole | None = None
+    nan: Whole | None = None
+    first: tuple[WrongValue | Whole, ...] = ()
+
+
+class DifferingDigests(_Kind, frozen=True, kw_only=True):
+    """First products that differ between cores: the cores by digest."""
+
+    check: Literal["digest"]
+    found: Text
+    digests: Mapping[Text, tuple[Text, ...]]
+
+
+class WrongArray(_OfComponent, frozen=True, kw_only=True):
+    """A pass over a core's arrays of the memory load with wrong elements."""
+
+    check: Literal["copy", "triad"]
+    repeat: Whole
+    elements: Whole
+    nan: Whole
+    first: tuple[WrongPlace, ...]
+
+
+Miscompare = (
+    WrongProduct
+    | ChangedInputs
+    | LapMismatch
+    | WrongReference
+    | WrongRepeat
+    | WrongCopy
+    | WrongTransfer
+    | WrongVector
+    | WrongMemory
+    | WrongFirstProduct
+    | DifferingDigests
+    | WrongArray
+)
+_KINDS: Mapping[str, type[Miscompare]] = {
+    check: kind
+    for kind in get_args(Miscompare)
+    for check in get_args(get_type_hints(kind)["check"])
+}
+
+
+class UnreadMiscompare(Strict, frozen=True):
+    """A reported wrong result that is of no known kind or not as its kind must be, and why.
+
+    It still counts against the machine. `given` is its JSON text.
+    """
+
+    given: str
+    reason: str
+
+
+WrongResult = Miscompare | UnreadMiscompare
+
+
+def read(found: Mapping[str, Any]) -> Miscompare:
+    """The wrong result in a printed object.
+
+    Raises MiscompareError where its kind is unknown, a key of its kind is missing or has another
+    type, or it has another key.
+    """
+    check = found.get("check")
+    kind = _KINDS.get(check) if isinstance(check, str) else None
+    if kind is None:
+        raise MiscompareError(f"its check is {check!r}, which is none that is known here")
+    try:
+        return msgspec.convert(found, kind, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise MiscompareError(str(error)) from None
+
+
+def read_or_keep(found: Mapping[str, Any]) -> WrongResult:
+    """The wrong result in a printed object; an UnreadMiscompare where it cannot be read."""
+    try:
+        return read(found)
+    except MiscompareError as error:
+        return UnreadMiscompare(msgspec.json.encode(found).decode(), str(error))
+
+
+def component_of(wrong: WrongResult) -> str | None:
+    """The component by the load's own names; None where the wrong result names none."""
+    return wrong.component if isinstance(wrong, _OfComponent) else None
+
+
+def dtype_of(wrong: WrongResult) -> DtypeName | None:
+    """The number format of a product of a GPU; None for another wrong result."""
+    return wrong.dtype if isinstance(wrong, _OfFormat | WrongRepeat) else None
+
+
+def details(wrong: WrongResult) -> dict[str, Any]:
+    """The printed object of a wrong result, its keys in their order."""
+    given = wrong.given if isinstance(wrong, UnreadMiscompare) else msgspec.json.encode(wrong)
+    found: dict[str, Any] = msgspec.json.decode(given)
+    return found
