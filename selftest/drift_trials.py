@@ -16,9 +16,9 @@ from functools import cache, partial
 from typing import TypeVar
 
 from acceptance import resources
+from acceptance.core.past import DriftFinding, DriftJudgement
 from acceptance.core.plan import Due
-from acceptance.history import drift, drift_rules, noise
-from acceptance.history.drift import DriftFinding, DriftJudgement
+from acceptance.history import drift_rules, noise
 from acceptance.history.drift_rules import DriftBook, DriftRule
 from acceptance.history.reference_builder import NightValue, build_reference
 from selftest.decay import FAULTS, Fault
@@ -72,9 +72,8 @@ class Line:
         )
         found, again = DriftJudgement(), None
         if past is not None:
-            judge = partial(
-                drift.judge, self._due.measurement, self._due.component, self._due.unit, past, first
-            )
+            where = f"{self._due.measurement} on {self._due.component}"
+            judge = partial(past.judge, where, self._due.unit, first)
             found = judge(None)
             if found.look_again:
                 again = second

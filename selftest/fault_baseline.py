@@ -12,10 +12,11 @@ import journals
 
 from acceptance import __version__
 from acceptance.core.record import Observed, RunStarted
-from acceptance.history import baseline, facts
+from acceptance.history import baseline
 from acceptance.history import baseline_file as files
 from acceptance.history.baseline import Certificate
 from acceptance.journal import clock
+from acceptance.machine import facts
 
 RUN = "accepted"
 

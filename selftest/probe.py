@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import msgspec
 from faults import Change
 
+from acceptance.core.criterion import Within
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, PlannedCheck
 from selftest import drawn_runs
@@ -115,7 +116,7 @@ def cut(machine: Machine, check_id: str, due: Due) -> Machine:
         if reckoned and other is not due and other.measurement in base and same_way:
             kept.append(
                 msgspec.structs.replace(
-                    other, limit=None, unlimited="only what is reckoned from it is judged"
+                    other.without(Within), unlimited="only what is reckoned from it is judged"
                 )
             )
     planned = PlannedCheck(check.id, check.title, check.session, check.seconds, tuple(kept))

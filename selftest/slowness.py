@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import msgspec
 from faults import Change
 
+from acceptance.core.criterion import Within
 from acceptance.core.plan import Due, PlannedCheck
 from selftest import drawn_runs
 from selftest.drawn_runs import Machine, draw, named
@@ -108,7 +109,7 @@ def _checks(machine: Machine, basis: Basis) -> Iterator[PlannedCheck]:
             elif basis.ratios and due.unit == "TFLOP/s":
                 kept.append(
                     msgspec.structs.replace(
-                        due, limit=None, unlimited="only siblings are compared here"
+                        due.without(Within), unlimited="only siblings are compared here"
                     )
                 )
         if kept:

@@ -10,7 +10,7 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import UnreadableRun
-from acceptance.history import comparison, noise
+from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
@@ -88,11 +88,14 @@ def show(
     """Compare runs, print the comparison, and write it to `page` if one is given.
 
     `everything` also shows differences within the noise. Raises NoComparison, JournalError,
-    UnreadableRun or NoiseFileError, and OSError when standard output is closed.
+    UnreadableRun, NoiseFileError or DriftFileError, and OSError when standard output is closed.
     """
     _comparable(folders)
     found = comparison.compare(
-        [_run(folder) for folder in folders], noise.read(resources.locate("noise.toml"))
+        [_run(folder) for folder in folders],
+        drift_rules.read(
+            resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+        ),
     )
     comparison_terminal.show(found, screen, everything=everything, language=language)
     if page is not None:

@@ -10,10 +10,10 @@ from acceptance.cli import compare, history
 from acceptance.cli.read import NoRecording
 from acceptance.core import collection, verdict
 from acceptance.expect import measurements, sheet
-from acceptance.history import change_rules, drift_rules, noise
+from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import reader, segment
-from acceptance.machine import gpu_selection, machine_file
+from acceptance.machine import change_rules, gpu_selection, machine_file
 from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs

@@ -7,13 +7,15 @@ does not contain is not a pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from acceptance.core import duration, foreign_process, repeat, whole_run
+from acceptance.core.criterion import Siblings
 from acceptance.core.finding import Finding
 from acceptance.core.incident import event_findings, without_duplicates
 from acceptance.core.judgement import covers, judge_due
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.machine_facts import BaselineComparison, MachineFacts
+from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -29,13 +31,16 @@ from acceptance.core.record import (
 from acceptance.core.spans import CheckSpans, load_progress, run_notes
 from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, VerdictWord, worst
 from acceptance.core.waiver import Waiver
-from acceptance.history import changes
+
+CompareWithBaseline = Callable[[MachineFacts, Sequence[Entry]], BaselineComparison]
 
 
-def fold(entries: Sequence[Entry]) -> Verdict:
+def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -> Verdict:
     """Judge a run from its journal, in the order of the merged segments.
 
-    Raises UnreadableRun when the journal has no beginning, or more than one.
+    `compare` compares the machine with the facts of its baseline (`machine.changes.judge` gives
+    it). Raises UnreadableRun when the journal has no beginning, or more than one, and ValueError
+    where the plan holds such facts and nothing compares them.
     """
     starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     if len(starts) != 1:
@@ -90,11 +95,11 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         *whole_run.findings(plan, bodies, stopped is not None),
         *event_findings(homeless, "run"),
     ]
-    changed = (
-        changes.compare_with_baseline(plan.birth, entries)
-        if plan.birth
-        else changes.BaselineComparison((), ())
-    )
+    changed = BaselineComparison()
+    if plan.birth is not None:
+        if compare is None:
+            raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
+        changed = compare(plan.birth, entries)
     findings += changed.findings
     kinds = {finding.kind for finding in findings} | {
         finding.kind for check in checks for finding in check.findings
@@ -174,6 +179,28 @@ def _by_figure(measured: Sequence[Measured]) -> dict[tuple[str, str], list[Measu
     return found
 
 
+def _peers(check: PlannedCheck, due: Due, measured: Sequence[Measured]) -> dict[str, float]:
+    """The plausible values, by component, of the measurement that a ratio is made of.
+
+    Of several values of a component none counts: a ratio of one of them proves nothing.
+    """
+    of = next((one.of for one in due.criteria if isinstance(one, Siblings)), None)
+    if of is None:
+        return {}
+    ceilings = {one.component: one.ceiling for one in check.due if one.measurement == of}
+    found: dict[str, list[float | None]] = {}
+    for body in measured:
+        if body.measurement == of:
+            found.setdefault(body.component, []).append(body.value)
+    values = {name: told[0] for name, told in found.items() if len(told) == 1}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None
+        and ((ceiling := ceilings.get(name)) is None or ceiling.grade(value) != "fail")
+    }
+
+
 def _check(
     check: PlannedCheck,
     plan: Plan,
@@ -194,7 +221,15 @@ def _check(
     ]
     one, two = _by_figure(measured), _by_figure(again)
     judged = tuple(
-        judge_due(due, check.id, one.get(name, ()), skips, plan.waivers, two.get(name, ()))
+        judge_due(
+            due,
+            check.id,
+            one.get(name, ()),
+            skips,
+            plan.waivers,
+            two.get(name, ()),
+            (_peers(check, due, measured), _peers(check, due, again)),
+        )
         for due in check.due
         for name in [(due.measurement, due.component)]
     )

@@ -1,23 +1,20 @@
-"""Judge one due measurement against its limit, its waivers and its past."""
+"""Judge one due measurement against its criteria."""
 
 from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from acceptance.core.collection import matches_patterns
+from acceptance.core.criterion import About, Plausible, Siblings, Within
 from acceptance.core.finding import DRIFT, Finding, FindingKind
-from acceptance.core.limit import Limit, number, quantity
+from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
-from acceptance.history import drift
-from acceptance.history.drift import DriftJudgement
-
-NOTE_INLINE = 100  # a longer note would hide the value and its limit
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -61,12 +58,16 @@ def judge_due(
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
+    peers: tuple[Mapping[str, float], Mapping[str, float]] | None = None,
 ) -> Judgement:
     """Judge one due measurement from everything that the check measured and skipped.
 
     `repeated` are the values of the repeat. Limit and ceiling apply to every value. The earlier
     nights are compared with the worst value of the first measurement, and with the worst of the
     repeat.
+
+    `peers` are the values, by component, of what a ratio was made of, at first and in the repeat;
+    without them a ratio is taken as it was recorded.
     """
     values = [
         body
@@ -87,18 +88,31 @@ def judge_due(
         ],
         findings,
     )
+    about = About(
+        check,
+        due.measurement,
+        due.component,
+        due.unit,
+        excuses=tuple(one for one in waivers if _may_excuse(one, check, due)),
+    )
     for body in (*first, *second):
         assert body.value is not None
-        for finding in (
-            _against_ceiling(due, check, body.value),
-            _against_limit(due, check, body.value, body.note, waivers),
-        ):
-            findings += [finding] if finding else []
+        for criterion in due.criteria:
+            if isinstance(criterion, Plausible | Within):
+                found = criterion.judge(about._replace(note=body.note), body.value)
+                findings += [found] if found else []
+    for criterion in due.criteria:
+        if isinstance(criterion, Siblings) and peers is not None:
+            for bodies, made_of in zip((first, second), peers, strict=True):
+                for body in bodies:
+                    assert body.value is not None
+                    found = criterion.judge(about, body.value, made_of)
+                    findings += [found] if found else []
     worst, later = _worst_of(due, first), _worst_of(due, second)
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None
     if due.past is not None and value is not None:
-        drifted = drift.judge(due.measurement, due.component, due.unit, due.past, value, other)
+        drifted = due.past.judge(about.where, due.unit, value, other)
         findings += [
             Finding(
                 found.kind,
@@ -166,66 +180,10 @@ def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
     return max(finite, key=trouble, default=None)
 
 
-def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
-    """An error where a value is above what is possible; no waiver excuses it."""
-    if due.ceiling is None or due.ceiling.grade(value) != "fail":
-        return None
-    assert due.ceiling.high is not None
-    measured = f"{due.measurement} on {due.component}: measured {_with_unit(value, due.ceiling)}"
-    possible = quantity(due.ceiling.high, due.unit)
-    text = (
-        f"{measured}, and no more than {possible} is possible: it proves nothing, measure it "
-        "again with another tool"
-    )
-    return _finding("error", check, due, f"{text}; basis: {due.ceiling.basis}")
-
-
-def _with_unit(value: float, limit: Limit) -> str:
-    """A value with its unit; in full where rounding would move it within the limit."""
-    shown = quantity(value, limit.unit)
-    return (
-        shown
-        if limit.grade(float(number(value))) == limit.grade(value)
-        else shown.replace(number(value), repr(value))
-    )
-
-
-def _against_limit(
-    due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]
-) -> Finding | None:
-    if due.limit is None:
-        return None
-    grade = due.limit.grade(value)
-    if grade == "pass":
-        return None
-    brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
-    about, note = (f" ({note})", None) if brief else ("", note or None)
-    measured = (
-        f"{due.measurement} on {due.component}: measured "
-        f"{_with_unit(value, due.limit)}{about}, "
-        f"limit {due.limit}"
-    )
-    text = f"{measured}; basis: {due.limit.basis}"
-    if grade == "warn":
-        return _finding(
-            "warn", check, due, f"{text} (within the limit, outside what is usual)", note=note
-        )
-    exceeded = ""
-    for waiver in waivers:
-        if (
-            waiver.measurement is None
-            or waiver.worst is None
-            or not due.waivable
-            or not covers(waiver, check, due)
-        ):
-            continue
-        bound = quantity(waiver.worst, due.unit)
-        below = due.limit.low is not None and value < due.limit.low
-        if value >= waiver.worst if below else value <= waiver.worst:
-            words = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
-            return _finding("waived", check, due, words, note=note)
-        exceeded = f"; worse than the waiver accepts ({bound})"
-    return _finding("fail", check, due, f"{text}{exceeded}", note=note)
+def _may_excuse(waiver: Waiver, check: str, due: Due) -> bool:
+    """Whether a waiver names a worst value of this measurement."""
+    named = waiver.measurement is not None and waiver.worst is not None
+    return named and due.waivable and covers(waiver, check, due)
 
 
 def covers(waiver: Waiver, check: str, due: Due) -> bool:

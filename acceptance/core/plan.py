@@ -8,32 +8,55 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import Session
+from acceptance.core.criterion import Criterion, Plausible, Within
 from acceptance.core.limit import Limit, Worse
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.past import Past
 from acceptance.core.waiver import Waiver
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import Reference
 
 Scope = Literal["full", "partial"]
 
 
 class Due(msgspec.Struct, frozen=True):
-    """One measurement of one component that this run owes.
+    """One measurement of one component that this run owes, and what it is held against.
 
     Without a limit, `unlimited` says why there can be none, and `worse` is the worse direction,
-    where rules or the unit define one. `past` is its reference from earlier nights, where there is
-    one. `ceiling` is the most that is physically possible, where that is known.
+    where rules or the unit define one. There is at most one criterion of a kind.
     """
 
     measurement: str
     component: str
     unit: str
-    limit: Limit | None
+    criteria: tuple[Criterion, ...]
     origin: str
     unlimited: str | None = None
     waivable: bool = True
-    past: Reference | None = None
     worse: Worse | None = None
-    ceiling: Limit | None = None
+
+    @property
+    def limit(self) -> Limit | None:
+        """The absolute limit."""
+        return next((one.limit for one in self.criteria if isinstance(one, Within)), None)
+
+    @property
+    def ceiling(self) -> Limit | None:
+        """The most that is physically possible, where that is known."""
+        return next((one.limit for one in self.criteria if isinstance(one, Plausible)), None)
+
+    @property
+    def past(self) -> Past | None:
+        """The reference from earlier nights, where there is one."""
+        return next((one for one in self.criteria if isinstance(one, Past)), None)
+
+    def against(self, *criteria: Criterion) -> Due:
+        """The same, held against these too, in place of its own of their kinds."""
+        kinds = {type(one) for one in criteria}
+        kept = (one for one in self.criteria if type(one) not in kinds)
+        return replace(self, criteria=(*kept, *criteria))
+
+    def without(self, kind: type[Criterion]) -> Due:
+        """The same, held against no criterion of this kind."""
+        return replace(self, criteria=tuple(one for one in self.criteria if type(one) is not kind))
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -92,7 +115,7 @@ class Plan(msgspec.Struct, frozen=True):
             self,
             birth=None,
             checks=tuple(
-                replace(check, due=tuple(replace(due, past=None) for due in check.due))
+                replace(check, due=tuple(due.without(Past) for due in check.due))
                 for check in self.checks
             ),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
+
+from acceptance.core.usual import median
 
 
 def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -> dict[str, float]:
@@ -12,13 +13,16 @@ def ratios(values: Mapping[str, float], siblings: Mapping[str, Sequence[str]]) -
     A GPU is absent where it has no value, no sibling has one, or the siblings' median is not above
     0.
     """
-    found = {}
-    for names in siblings.values():
-        for name in names:
-            others = [values[other] for other in names if other != name and other in values]
-            if name in values and others and (middle := statistics.median(others)) > 0:
-                found[name] = values[name] / middle
-    return found
+    found = ((name, ratio(name, values, names)) for names in siblings.values() for name in names)
+    return {name: one for name, one in found if one is not None}
+
+
+def ratio(name: str, values: Mapping[str, float], among: Sequence[str]) -> float | None:
+    """One value divided by the median of its siblings; None where `ratios` leaves it out."""
+    others = [values[other] for other in among if other != name and other in values]
+    if name not in values or not others or not (middle := median(others)) > 0:
+        return None
+    return values[name] / middle
 
 
 def spreads(
@@ -33,6 +37,6 @@ def spreads(
         for name in names:
             others = [values[other] for other in names if other != name and other in values]
             if name in values and others:
-                middle = statistics.median(others)
+                middle = median(others)
                 found[name] = (values[name] - middle, middle)
     return found

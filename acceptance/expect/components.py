@@ -157,6 +157,22 @@ def link_siblings(
     return found
 
 
+def siblings(
+    machine: Machine | None, inventory: Inventory, names: Sequence[str]
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The groups of equal GPUs, by the class of components that are compared within them."""
+    models: dict[str, tuple[str, ...]] = {}
+    for gpu in gpus(inventory):
+        if gpu.name in names and gpu.model is not None:
+            models[gpu.model] = (*models.get(gpu.model, ()), gpu.name)
+    by_model = tuple(models.values())
+    return {
+        "gpu-with-peers": by_model,
+        **{f"gpu-{dtype}-with-peers": by_model for dtype in DTYPES},
+        "gpu-with-link-peers": tuple(link_siblings(machine, inventory, names).values()),
+    }
+
+
 def _with_link_peers(
     machine: Machine | None, inventory: Inventory, names: Sequence[str]
 ) -> tuple[str, ...]:

@@ -57,6 +57,8 @@ class Noise(Strict, frozen=True, kw_only=True):
             raise ValueError("needs either share or absolute")
         if self.other < self.own:
             raise ValueError("two parts cannot be nearer to each other than one to itself")
+        if self.share is not None and self.other >= 1:
+            raise ValueError("a share of 1 or more allows every value")
 
     @property
     def own(self) -> float:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from acceptance.core.collection import SESSIONS, CollectedCheck, PlanError, matches_patterns
+from acceptance.core.collection import (
+    SESSIONS,
+    CollectedCheck,
+    Measures,
+    PlanError,
+    matches_patterns,
+)
+from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import LimitBook
@@ -64,10 +71,30 @@ def lint_waivers(
             raise PlanError(text, where, ("waiver", number, "skip"))
 
 
+Groups = Mapping[str, Sequence[Sequence[str]]]
+_RATIO = "_ratio"  # in the name of a ratio, which is otherwise that of what it is made of
+
+
+def _siblings(
+    check: CollectedCheck, measures: Measures, component: str, groups: Groups
+) -> Iterator[Siblings]:
+    """What a ratio is made of, where the check measures that too."""
+    of = measures.name.replace(_RATIO, "")
+    if of != measures.name and any(one.name == of for one in check.measures):
+        for group in groups.get(measures.per, ()):
+            if component in group:
+                yield Siblings(of, tuple(group))
+
+
 def dues(
-    check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook
+    check: CollectedCheck,
+    components: Mapping[str, Sequence[str]],
+    book: LimitBook,
+    groups: Groups,
 ) -> tuple[Due, ...]:
     """Everything that one check owes on this machine.
+
+    `groups` are the equal components by their class.
 
     Raises PlanError for an unknown class of components, and for a component that has neither a
     limit nor a reason for none.
@@ -86,18 +113,23 @@ def dues(
                 raise PlanError(
                     f"{measures.name} on {component} has no limit, and nothing says why none can be"
                 )
-            limit, origin, why = held.limit, held.origin, held.unlimited
+            origin, why = held.origin, held.unlimited
             ceiling = book.ceiling(measures.name, component)
+            criteria: list[Criterion] = []
+            if ceiling is not None:
+                criteria.append(Plausible(ceiling))
+            if held.limit is not None:
+                criteria.append(Within(held.limit))
+            criteria += _siblings(check, measures, component, groups)
             found.append(
                 Due(
                     measures.name,
                     component,
                     measures.unit,
-                    limit,
+                    tuple(criteria),
                     origin,
                     why,
                     measures.waivable,
-                    ceiling=ceiling,
                 )
             )
     return tuple(found)
@@ -149,11 +181,13 @@ def build(
     digest: str,
     gaps: Sequence[str] = (),
     narrowed: bool = False,
+    siblings: Groups | None = None,
 ) -> Plan:
     """The plan of one run.
 
     The order is by session; in each session gates come first and checks that heat last, otherwise
-    the order of `collected` stays. `narrowed` means that `components` hold only some of the
+    the order of `collected` stays. `siblings` are the equal components by their class, which ratios
+    are made of. `narrowed` means that `components` hold only some of the
     machine's GPUs. Raises PlanError when a lint finds a contradiction, or a pattern of `only`
     selects nothing that is due.
     """
@@ -171,7 +205,7 @@ def build(
             continue
         if check.load is not None and check.load not in loads_s:
             continue  # this profile does not run that load
-        due = dues(check, components, book)
+        due = dues(check, components, book, siblings or {})
         if due:
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib

@@ -11,15 +11,21 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from acceptance.core.judgement import Judgement
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
-from acceptance.history import facts
-from acceptance.history.baseline_facts import NOT_COMPARED, MachineFacts
 from acceptance.history.noise import NoiseBook
 from acceptance.journal.run import Run
+from acceptance.machine import facts
 
 FORMAT = 1
+# How a plan's gap begins if earlier runs cannot be read, so that this run cannot be compared with
+# them. Such a gap is no shortfall of the run itself.
+CHANGES_UNKNOWN = "what changed since the machine was accepted cannot be told"
+NIGHTLY_CHANGES_UNKNOWN = "what changed from night to night cannot be told"
+NOT_COMPARED = (CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN)
 RUN_AGAIN = "run `rigproof accept` again"
 
 
@@ -176,8 +182,7 @@ def _without_past(plan: Plan) -> Plan:
     """The same plan without a baseline and nights before."""
     replace = msgspec.structs.replace
     checks = (
-        replace(check, due=tuple(replace(due, past=None) for due in check.due))
-        for check in plan.checks
+        replace(check, due=tuple(due.without(Past) for due in check.due)) for check in plan.checks
     )
     gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_COMPARED))
     return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)

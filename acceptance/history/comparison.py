@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from acceptance.core import direction
 from acceptance.core.judgement import Judgement
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import Verdict, VerdictWord, worst
-from acceptance.history.facts import circumstances
-from acceptance.history.matching import (
+from acceptance.history.drift_rules import DriftBook
+from acceptance.history.noise import Spread
+from acceptance.journal.run import Run
+from acceptance.machine.facts import circumstances
+from acceptance.machine.matching import (
     Matching,
     MovedPart,
     ReplacedPart,
@@ -23,8 +25,6 @@ from acceptance.history.matching import (
     match,
     unique_identities,
 )
-from acceptance.history.noise import NoiseBook, Spread
-from acceptance.journal.run import Run
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
@@ -153,7 +153,7 @@ class Comparison:
         )
 
 
-def compare(runs: Sequence[ComparedRun], book: NoiseBook) -> Comparison:
+def compare(runs: Sequence[ComparedRun], book: DriftBook) -> Comparison:
     """Compare two runs or more. Raises ValueError for fewer."""
     if len(runs) < 2:
         raise ValueError("a comparison needs two runs")
@@ -208,7 +208,7 @@ def _row(
     judgements: Sequence[Judgement | None],
     runs: Sequence[ComparedRun],
     matched: Sequence[Matching],
-    book: NoiseBook,
+    book: DriftBook,
 ) -> ComparisonRow:
     check, measurement, component = key
     due = next(one.due for one in judgements if one is not None)
@@ -225,9 +225,9 @@ def _row(
     changes = []
     for place, run in enumerate(runs[1:], start=1):
         virtual = runs[0].virtual or run.virtual
-        spread = book.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
+        spread = book.noise.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
         if same[place]:
-            spread = book.repeated(spread, own)
+            spread = book.noise.repeated(spread, own)
         changes.append(_change(judgements[0], judgements[place], spread, book, why))
     return ComparisonRow(check, measurement, component, due.unit, values, tuple(changes), why)
 
@@ -250,7 +250,7 @@ def _change(
     before: Judgement | None,
     after: Judgement | None,
     spread: Spread,
-    book: NoiseBook,
+    book: DriftBook,
     why: str | None,
 ) -> ValueChange:
     if before is None or after is None:
@@ -266,13 +266,14 @@ def _change(
         return ValueChange("incomparable")
     difference, allowed = b - a, spread.between(a, b)
     share = difference / abs(a) if a else None
-    if abs(difference) <= allowed:
+    limit = after.due.limit or before.due.limit
+    worse = book.worse(after.due.measurement, after.due.unit, limit)
+    if not spread.bounds(a, None).beyond(b):
         kind: DifferenceKind = "same"
+    elif worse is None:
+        kind = "changed"
     else:
-        worsened = direction.is_worse(
-            (before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit)
-        )
-        kind = "changed" if worsened is None else "worse" if worsened else "better"
+        kind = "worse" if spread.bounds(a, worse).beyond(b) else "better"
     times = abs(difference) / allowed if allowed else float("inf") if difference else 0.0
     return ValueChange(kind, difference, share, spread, times)
 

@@ -14,6 +14,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.strict import Strict, Text
+from acceptance.core.usual import worse_side
 from acceptance.expect.measurements import Rate
 from acceptance.history.noise import NoiseBook, Spread
 
@@ -172,21 +173,25 @@ class DriftBook:
         known = self.noise.families.get(measurement)
         return DriftRule(
             self.sheet,
-            self._worse(measurement, unit, limit),
+            self.worse(measurement, unit, limit),
             self.noise.spread(measurement, unit, same_part=True, virtual=virtual),
             known.counter if known is not None else None,
             known.season.change if known is not None and known.season is not None else None,
             limit,
         )
 
-    def _worse(self, measurement: str, unit: str, limit: Limit | None) -> Worse | None:
+    def worse(self, measurement: str, unit: str, limit: Limit | None) -> Worse | None:
         """The worse side: from its family, else from a limit with one bound, else from the unit."""
         known = self.noise.families.get(measurement)
-        if known is not None and known.sense is not None:
-            return known.sense.worse
-        if limit is not None and (limit.low is None or limit.high is None):
-            return "lower" if limit.low is not None else "higher"
-        return self.noise.worse(unit)
+        declared = known.sense.worse if known is not None and known.sense is not None else None
+        return worse_side(declared, limit, self.noise.worse(unit))
+
+    def incomparable(self, measurement: str) -> str | None:
+        """Why two runs' values cannot be compared; None if they can.
+
+        A counter of a part's whole life is no value of one run: its nights are judged by its rate.
+        """
+        return self.exempt(measurement) or self.noise.incomparable(measurement)
 
 
 def read(path: Path, noise: NoiseBook) -> DriftBook:

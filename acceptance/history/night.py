@@ -15,14 +15,15 @@ import msgspec
 
 from acceptance.core import foreign_process
 from acceptance.core.judgement import Judgement
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.core.verdict import UnreadableRun, VerdictWord
-from acceptance.history import changes, era, matching
-from acceptance.history.baseline_facts import KnownChange
+from acceptance.history import era
 from acceptance.history.era import Era
-from acceptance.history.matching import unique_identities
 from acceptance.journal.run import Run
+from acceptance.machine import changes, matching
+from acceptance.machine.matching import unique_identities
 
 # Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
 # somebody else used its GPUs, or its loads ran in an image that the user named and that may hold

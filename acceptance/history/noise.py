@@ -6,7 +6,6 @@ spread of each unit, and when repeated values tell their own.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,10 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
+from acceptance.core import usual
 from acceptance.core.limit import UNITS, Worse
 from acceptance.core.strict import Strict, Text
+from acceptance.core.usual import Bounds
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements, Noise
 
@@ -59,6 +60,16 @@ class Spread:
         """The largest difference of these two that means nothing, in their unit."""
         return self.size if self.absolute else self.size * max(abs(first), abs(second))
 
+    def bounds(self, value: float, worse: Worse | None) -> Bounds:
+        """What another value may be without meaning anything; only the bound on the worse side."""
+        if self.absolute:
+            return usual.bounds(value - self.size, value + self.size, worse)
+        # A share is of the larger one, which is the other one beyond the value, and else the value.
+        nearer, further = value * (1 - self.size), value / (1 - self.size)
+        return usual.bounds(
+            nearer if value >= 0 else further, further if value >= 0 else nearer, worse
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NoiseBook:
@@ -94,8 +105,8 @@ class NoiseBook:
         rule = self.sheet.repeated
         if len(values) < rule.runs:
             return general
-        middle = statistics.median(values)
-        shown = rule.deviations * statistics.median(abs(value - middle) for value in values)
+        middle = usual.median(values)
+        shown = rule.deviations * usual.spread(values, middle)
         least = rule.at_least * general.between(max(values, key=abs), 0.0)
         return Spread(max(shown, least), True, rule.basis)
 

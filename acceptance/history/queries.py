@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from acceptance.core.machine_facts import KnownChange
 from acceptance.history import errors
-from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.night import PartMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.reference_builder import NightValue

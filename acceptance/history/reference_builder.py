@@ -8,18 +8,19 @@ from itertools import accumulate
 
 import msgspec
 
+from acceptance.core import usual
 from acceptance.core.limit import Worse
-from acceptance.expect.measurements import Rate
-from acceptance.history.drift_rules import Constants, DriftRule
-from acceptance.history.reference import (
+from acceptance.core.past import (
     CounterReference,
     FirstNights,
     Level,
     NoiseGrowth,
-    Reference,
-    ReferenceBounds,
+    Past,
     Slope,
 )
+from acceptance.core.usual import Bounds
+from acceptance.expect.measurements import Rate
+from acceptance.history.drift_rules import Constants, DriftRule
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):
@@ -40,10 +41,7 @@ class NightValue(msgspec.Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-# standard deviation of a normal distribution over its median absolute deviation
-NORMAL = 1.4826
 MEDIAN_SPREAD = 1.2533  # standard error of a median over that of a mean: the root of pi / 2
-_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand bounds
 
 
 def build_reference(
@@ -54,7 +52,7 @@ def build_reference(
     today: float,
     baseline_day: float | None = None,
     rebased: bool = False,
-) -> Reference | None:
+) -> Past | None:
     """The reference for tonight; None if there is nothing to compare with yet.
 
     `nights` are the nights of one part in one era, in order, without tonight: all since the machine
@@ -97,12 +95,13 @@ def build_reference(
         if level is not None
         else (None, None)
     )
-    if level is None and first is None:
+    few = _few(inside, level, rule, baseline=has_baseline)
+    if level is None and first is None and few is None:
         return None
-    if slope is None and grown is None and _limit_is_tighter(level, first, rule):
+    if slope is None and grown is None and _limit_is_tighter((level, first, few), rule):
         return None
     last = every[-rules.off.of + 1 :]
-    return Reference(
+    return Past(
         decides=decides,
         off_fails=rules.off.fails,
         off_of=rules.off.of,
@@ -113,6 +112,7 @@ def build_reference(
         slope=slope,
         grown=grown,
         rebased=rebased,
+        few=few,
     )
 
 
@@ -123,8 +123,8 @@ def _outside(night: NightValue) -> bool:
 def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     step, rules = rule.constants.step, rule.constants.deviation
     values = [one.value for one in within[-rule.constants.nights.recent :]]
-    middle, count = _median(values), len(values)
-    general, own = rule.deviation(middle), _spread(values, middle)
+    middle, count = usual.median(values), len(values)
+    general, own = rule.deviation(middle), usual.deviation(values, middle)
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
@@ -141,7 +141,7 @@ def _first(
     inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
 ) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
-    middle = _median([one.value for one in nights])
+    middle = usual.median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = (
         rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
@@ -151,16 +151,30 @@ def _first(
     return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
+def _few(
+    inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
+) -> FirstNights | None:
+    """Nights that are too few for a spread of their own, with the bounds of two compared runs."""
+    if level is not None or not inside:
+        return None
+    middle = usual.median([one.value for one in inside])
+    bounds = rule.general.bounds(middle, rule.worse)
+    return FirstNights(_round_figure(middle), len(inside), inside[0].day, bounds, baseline)
+
+
 def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope | None:
     rules, worse = rule.constants.slope, rule.worse
     if worse is None or len(within) < rules.least:
         return None
     third = len(within) // 3
     early, late = within[:third], within[-third:]
-    days = _median([one.day for one in late]) - _median([one.day for one in early])
+    days = usual.median([one.day for one in late]) - usual.median([one.day for one in early])
     if days < rules.days:
         return None
-    first, last = _median([one.value for one in early]), _median([one.value for one in late])
+    first, last = (
+        usual.median([one.value for one in early]),
+        usual.median([one.value for one in late]),
+    )
     error = MEDIAN_SPREAD * level.deviation * math.sqrt(2 / third)
     change = rule.slow if rule.slow is not None else rules.change * rule.deviation(first)
     allowed = max(change, rules.factor * error)
@@ -174,9 +188,11 @@ def _noise_growth(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth 
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    middle = _median(early)
-    before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
-    now = _spread(late, _median(late))
+    middle = usual.median(early)
+    before = max(
+        usual.deviation(early, middle), rule.constants.deviation.floor * rule.deviation(middle)
+    )
+    now = usual.deviation(late, usual.median(late))
     return (
         NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent)
         if now > rules.ratio * before
@@ -190,7 +206,7 @@ def _counter_reference(
     rate: Rate,
     rules: Constants,
     today: float,
-) -> Reference | None:
+) -> Past | None:
     """The reference of a counter.
 
     It starts at the last night that is `over_days` or more ago, or else at the first night with a
@@ -213,54 +229,27 @@ def _counter_reference(
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
     counter = CounterReference(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
-    return Reference(
+    return Past(
         True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter
     )
 
 
-def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:
+def _limit_is_tighter(known: Sequence[Level | FirstNights | None], rule: DriftRule) -> bool:
     """Whether the limit already fails every value beyond these bounds, so that they add nothing."""
     limit = rule.limit
     if limit is None:
         return False
-    every = [one.bounds for one in (level, first) if one is not None]
+    every = [one.bounds for one in known if one is not None]
     lows = [one.low for one in every if one.low is not None]
     highs = [one.high for one in every if one.high is not None]
     low = not lows or (limit.low is not None and limit.low >= max(lows))
     return low and (not highs or (limit.high is not None and limit.high <= min(highs)))
 
 
-def _bounds(middle: float, allowed: float, worse: Worse | None) -> ReferenceBounds:
-    low = None if worse == "higher" else -_up(allowed - middle)
-    high = None if worse == "lower" else _up(middle + allowed)
-    return ReferenceBounds(low, high)
-
-
-def _up(value: float) -> float:
-    """A bound with few digits, rounded up, so that it allows a little more and never less."""
-    if value == 0.0:
-        return 0.0
-    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
-    return rounded if rounded >= value else round(rounded + 10.0**-places, places)
+def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
+    return usual.bounds(middle - allowed, middle + allowed, worse)
 
 
 def _round_figure(value: float) -> float:
     """A number for display, rounded to five digits; it decides nothing."""
     return float(f"{value:.5g}")
-
-
-def _spread(values: Sequence[float], middle: float) -> float:
-    """1.4826 x the median absolute deviation from the middle."""
-    return NORMAL * _median([abs(value - middle) for value in values])
-
-
-def _median(values: Sequence[float]) -> float:
-    """The median.
-
-    `statistics.median` takes three times as long, and a board of eight GPUs has two thousand
-    measurements.
-    """
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
+from acceptance.core import usual
 from acceptance.history.noise import NoiseBook, Spread
 
 # Nights whose median is compared with that of the nights before: a week, so that one night is no
@@ -96,20 +96,18 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     """
     points = course.points
     values = usual_values(points)
-    middle = statistics.median(values) if values else None
+    middle = usual.median(values) if values else None
     result = Summary(
         nights=len(points),
         outside=sum(point.outside for point in points),
         last=points[-1].value if points else None,
         median=middle,
-        deviation=statistics.median(abs(value - middle) for value in values)
-        if middle is not None
-        else None,
+        deviation=usual.spread(values, middle) if middle is not None else None,
     )
     before, after = split_recent(points)
     if len(before) < RECENT:
         return result
-    was, now = statistics.median(before), statistics.median(after)
+    was, now = usual.median(before), usual.median(after)
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"

@@ -15,7 +15,7 @@ from acceptance.journal.segment import (
     UNDECODABLE,
     JournalError,
     SegmentHead,
-    SegmentLine,
+    decode_line,
     head_of,
     most_bytes,
     read_segment,
@@ -134,7 +134,7 @@ def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
 
 def _entry(line: bytes, path: Path, where: str) -> Entry:
     try:
-        found = msgspec.json.decode(line, type=SegmentLine)
+        found = decode_line(line)
     except UNDECODABLE as error:
         raise JournalError(f"{path}, {where}: is no record ({error}): {RESTORE}") from error
     return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)

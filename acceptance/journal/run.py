@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from acceptance.core import duration
-from acceptance.core.fold import fold
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.journal import reader
 from acceptance.journal.reader import Journal
-from acceptance.machine import observation
+from acceptance.machine import changes, observation
 from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def judge(journal: Journal) -> Run:
 
 
 def _judged(folder: Path, entries: tuple[Entry, ...], torn: tuple[str, ...]) -> Run:
-    verdict = fold(entries)
+    verdict = changes.judge(entries)
     first, seconds = duration.first_record(entries), duration.seconds(entries)
     # The fold has found the run's beginning.
     assert first is not None

@@ -20,9 +20,9 @@ import msgspec
 
 from acceptance.core import regular_file
 from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skipped, Table, ToolRan
-from acceptance.journal import clock
+from acceptance.journal import clock, earlier_plan
 
-VERSION = 1
+VERSION = 2  # 1: the plan had a field for each kind of criterion
 # msgspec raises ValueError for malformed JSON, a wrong type or invalid UTF-8, and RecursionError
 # for nesting without end.
 UNDECODABLE = (
@@ -246,7 +246,7 @@ def read_segment(path: Path) -> Segment:
     entries = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            found = msgspec.json.decode(line, type=SegmentLine)
+            found = decode_line(line)
         except UNDECODABLE as error:
             text = f"it was changed or damaged after it was written; {RESTORE}"
             raise JournalError(f"{path}, line {number}: is no record ({error}): {text}") from error
@@ -257,6 +257,17 @@ def read_segment(path: Path) -> Segment:
             )
         entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, path.name))
     return Segment(head, tuple(entries), torn)
+
+
+def decode_line(line: bytes) -> SegmentLine:
+    """One record of this format or of an earlier one. Raises UNDECODABLE."""
+    try:
+        return msgspec.json.decode(line, type=SegmentLine)
+    except msgspec.ValidationError:
+        earlier = earlier_plan.upgraded(line)
+        if earlier is None:
+            raise
+    return msgspec.json.decode(earlier, type=SegmentLine)
 
 
 def head_of(path: Path, line: bytes) -> SegmentHead:

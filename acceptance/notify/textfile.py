@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from acceptance.core.judgement import Judgement
+from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
-from acceptance.history.changes import CHANGES
-from acceptance.history.drift import DriftJudgement, DriftKind
 from acceptance.journal.run import Run
+from acceptance.machine.changes import CHANGES
 from acceptance.reports.text import one_line
 
 LABEL = 200  # characters of a label's value; a longer one is cut and marked as cut

@@ -1,6 +1,6 @@
 """Translate sentences about drift and changes since the baseline.
 
-The sentences of `history.drift`, `reference` and `changes` are made in English when a run is
+The sentences of `core.past` and `machine.changes` are made in English when a run is
 judged, and recorded so. Here each clause is recognized by its form and translated. Numbers, names
 and the basis of a rule stay as they are, and so does a clause of an unknown form.
 """
@@ -12,7 +12,7 @@ import re
 
 from acceptance.core.finding import DRIFT
 from acceptance.core.language import ENGLISH, N_, Language
-from acceptance.history.changes import CHANGES
+from acceptance.machine.changes import CHANGES
 
 # characters; a longer text quotes text from outside and is not translated
 _LONGEST = 2_000
@@ -50,6 +50,7 @@ _FORM_WORDS = (
     N_("{nights} of the last {number} strayed"),
     N_("the second look was within"),
     N_("the first night: another one like it, and it fails"),
+    N_("too few nights came before for more than a warning"),
     N_("one deviation of the last {nights} is {now}, and was {before} before"),
     N_("median of {nights} {value}, one deviation {much}, {factor} of it allowed"),
     N_("median of {nights} {value}"),

@@ -274,6 +274,7 @@ def prepare(options: Options) -> PreparedRun:
                 *memory_gap(filled_gib, declared, chosen, inventory),
             ),
             narrowed=bool(options.gpus),
+            siblings=components.siblings(declared, inventory, names),
         )
     except collection.PlanError as error:
         if options.machine_file is None or not error.place:

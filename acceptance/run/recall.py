@@ -17,25 +17,22 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.core.judgement import covers
+from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Note, Postponed
 from acceptance.history import (
     baseline_file,
-    change_rules,
     drift_rules,
     era,
-    matching,
     night,
     noise,
     queries,
     rebuild,
 )
-from acceptance.history.baseline import Certificate
-from acceptance.history.baseline_facts import (
+from acceptance.history.baseline import (
     CHANGES_UNKNOWN,
     NIGHTLY_CHANGES_UNKNOWN,
-    KnownChange,
-    MachineFacts,
+    Certificate,
 )
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.era import Era
@@ -45,6 +42,7 @@ from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.journal.run import Run
+from acceptance.machine import change_rules, matching
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
@@ -284,7 +282,10 @@ def _with_past(
             baseline_day=born.day,
             rebased=born.era is not None and born.era.ground != now.ground,
         )
-        return replace(due, past=found, worse=rule.worse if due.limit is None else None)
+        return replace(
+            due.against(found) if found else due,
+            worse=rule.worse if due.limit is None else None,
+        )
 
     return replace(
         plan,

@@ -91,7 +91,7 @@ def test_a_run_of_a_newer_format_names_file_and_cure(
 ) -> None:
     journal = tmp_path / "two/journal.jsonl"
     journal.write_text(
-        journal.read_text().replace('"rigproof_journal":1', '"rigproof_journal":9', 1)
+        journal.read_text().replace('"rigproof_journal":2', '"rigproof_journal":9', 1)
     )
     code, _, err = call("compare", "one", "two")
     assert code == 3

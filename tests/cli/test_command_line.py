@@ -419,7 +419,7 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
         record(tmp_path / name) / reader.SUPERVISOR for name in ("newer", "damaged", "other")
     )
     newer.write_bytes(
-        newer.read_bytes().replace(b'"rigproof_journal":1', b'"rigproof_journal":99', 1)
+        newer.read_bytes().replace(b'"rigproof_journal":2', b'"rigproof_journal":99', 1)
     )
     lines = damaged.read_bytes().splitlines(keepends=True)
     damaged.write_bytes(b"".join([*lines[:3], b'{"seq":2,"boot_s"', b"\n", *lines[4:]]))

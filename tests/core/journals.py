@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hypothesis import strategies as st
 
 from acceptance.core.collection import SESSIONS, Session
+from acceptance.core.criterion import Within
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
@@ -47,7 +48,7 @@ def due(
         measurement,
         component,
         unit,
-        limit,
+        (Within(limit),) if limit else (),
         "class default",
         None if limit else "no limit can be",
         waivable,

@@ -16,6 +16,7 @@ from acceptance.core import repeat, whole_run
 from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
+from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due
 from acceptance.core.record import (
     Body,
@@ -28,24 +29,24 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import CheckResult, Verdict
-from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 # Limit 100, warned of below 110; on the nights before it was 150.
-WAS = Reference(
+WAS = Past(
     decides=True,
     off_fails=3,
     off_of=14,
-    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
 )
 BEFORE = replace(WAS, before=True)
 
 
-def remembered(past: Reference | None = WAS) -> Due:
-    return replace(due("copy", "gpu0"), past=past)
+def remembered(past: Past | None = WAS) -> Due:
+    owed = due("copy", "gpu0")
+    return owed.against(past) if past else owed
 
 
 def night(
-    first: float, *again: float, past: Reference | None = WAS, more: Iterable[Body] = ()
+    first: float, *again: float, past: Past | None = WAS, more: Iterable[Body] = ()
 ) -> Verdict:
     made = plan(
         check("a.one", remembered(past), due("faults", "gpu0", "count", NONE_ALLOWED)),

@@ -191,6 +191,11 @@ def test_copies_are_held_against_gpus_on_equal_links() -> None:
         ("gpu1",),
         ("gpu3",),
     ]
+    groups = components.siblings(None, riser, names)
+    assert groups["gpu-with-link-peers"] == (("gpu0", "gpu2"), ("gpu1",), ("gpu3",))
+    assert groups["gpu-with-peers"] == (("gpu0", "gpu1", "gpu2"), ("gpu3",))
+    assert groups["gpu-bf16-with-peers"] == groups["gpu-with-peers"]
+    assert components.siblings(None, riser, names[:1])["gpu-with-peers"] == (("gpu0",),)
     assert components.resolve(None, riser, EVERYTHING, names[:2])["gpu-with-link-peers"] == ()
     hidden = tuple(
         replace(one, max_link_width=None, slot_max_link_width=None, max_link_speed_gts=None)

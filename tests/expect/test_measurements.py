@@ -191,6 +191,7 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
         (FIRST.replace("share = 0.1", ""), r"either share or absolute.*noise"),
         (FIRST.replace("share = 0.1", "share = 0.1\nabsolute = 1"), "either share or absolute"),
         (FIRST.replace("other = 0.2", "other = 0.05"), "two parts cannot be nearer"),
+        (FIRST.replace("other = 0.2", "other = 1.0"), "a share of 1 or more allows every value"),
         (FIRST.replace("share = 0.1", "share = -0.1"), ">= 0"),
         (FIRST.replace("shows", "looks"), "rate_a: .*advice"),
         (FIRST.replace('"lspci"', '"lspci -s {address}"'), "such a command needs it.*advice"),

@@ -16,13 +16,14 @@ from acceptance.core.collection import (
     Session,
     matches_patterns,
 )
+from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 WATT = Limit("W", "a basis", high=100.0)
 COUNT = Limit("count", "a basis", high=0.0)
@@ -66,7 +67,7 @@ def names(made: Plan) -> list[str]:
 def test_a_plan_holds_what_is_due_and_what_it_was_made_of() -> None:
     waiver = Waiver("known", measurement="power", component="cpu", worst=110.0)
     made = build(waivers=[waiver], loads_s={"burn": 8.0})
-    assert made.checks[0].due == (Due("power", "cpu", "W", WATT, "class default"),)
+    assert made.checks[0].due == (Due("power", "cpu", "W", (Within(WATT),), "class default"),)
     assert made.checks[1].due[0].waivable is False
     assert (made.scope, made.profile, made.digest, made.waivers) == (
         "full",
@@ -152,10 +153,33 @@ def test_facts_are_due_only_where_something_limits_them() -> None:
     assert [due.component for due in made.checks[2].due] == ["card1"]
 
 
+def test_a_ratio_names_what_it_is_made_of() -> None:
+    two = ("gpu0", "gpu1")
+    check = collected(
+        "a.one", Measures("rate", "W", "gpu"), Measures("rate_ratio", "ratio", "gpu-with-peers")
+    )
+    other = collected("a.two", Measures("other_ratio", "ratio", "gpu-with-peers"))
+    made = build(
+        [check, other],
+        book=LimitBook(
+            tuple(
+                Override(name, "none", unlimited="no sheet")
+                for name in ("rate", "rate_ratio", "other_ratio")
+            )
+        ),
+        components={**CLASSES, "gpu": two, "gpu-with-peers": two},
+        siblings={"gpu-with-peers": [two]},
+    )
+    held = {(due.measurement, due.component): due.criteria for due in made.checks[0].due}
+    assert held["rate", "gpu0"] == ()
+    assert held["rate_ratio", "gpu1"] == (Siblings("rate", two),)
+    assert [due.criteria for due in made.checks[1].due] == [(), ()]
+
+
 def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:
     book = LimitBook((Override("power", "class default", unlimited="no sheet"), *BOOK.entries[1:]))
     assert build(book=book).checks[0].due == (
-        Due("power", "cpu", "W", None, "class default", "no sheet"),
+        Due("power", "cpu", "W", (), "class default", "no sheet"),
     )
 
 
@@ -282,8 +306,8 @@ def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
 
 
 def test_a_session_is_told_nothing_of_what_was_before() -> None:
-    past = Reference(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
+    past = Past(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
-    made = replace(journals.plan(journals.check("a.one", replace(owed, past=past))), birth=birth)
+    made = replace(journals.plan(journals.check("a.one", owed.against(past))), birth=birth)
     assert made.forgetful() == journals.plan(journals.check("a.one", owed))

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
 
 from acceptance import resources
+from acceptance.core.criterion import Within
 from acceptance.core.dtype import gemm_names
 from acceptance.core.judgement import judge_due
 from acceptance.core.plan import Due
@@ -177,7 +178,7 @@ def test_just_below_each_limit_fails_and_at_it_passes(one: Sheet) -> None:
         assert entry.origin == f"sheet of {one.name}"
         assert entry.component == "gpu0"
         assert entry.limit == row.limit()
-        due = Due(row.measurement, "gpu0", row.unit, entry.limit, entry.origin)
+        due = Due(row.measurement, "gpu0", row.unit, (Within(entry.limit),), entry.origin)
         for value, kinds in (
             (row.low, ["warn"] if row.warn_low else []),
             (row.warn_low or row.low, []),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from acceptance import resources
 from acceptance.core.limit import Limit
+from acceptance.core.past import Past
 from acceptance.history import drift_rules, noise
 from acceptance.history.drift_rules import DriftBook, DriftRule
-from acceptance.history.reference import Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
 BOOK: DriftBook = drift_rules.read(
@@ -48,7 +48,7 @@ def past(
     *,
     of: DriftRule | None = None,
     rebased: bool = False,
-) -> Reference:
+) -> Past:
     """The past of the night after these looks; `born` is of the first of them,
     which then is the baseline.
     """

@@ -24,13 +24,14 @@ from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
 from acceptance.history.baseline import (
+    CHANGES_UNKNOWN,
+    NIGHTLY_CHANGES_UNKNOWN,
     BrokenSeal,
     Certificate,
     FormerBaseline,
     NewerFormat,
     RunRejected,
 )
-from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.reference_builder import NightValue, build_reference
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -250,7 +251,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
     assert rule is not None
     past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
-    due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
+    due = journals.due("copy_h2d", "gpu0").against(past)
     birth = msgspec.structs.replace(machine_facts.born(before), book=machine_facts.BOOK)
     plan = msgspec.structs.replace(
         journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth

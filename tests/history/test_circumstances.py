@@ -6,7 +6,7 @@ from typing import Any
 
 from cases import each
 
-from acceptance.history.facts import circumstances
+from acceptance.machine.facts import circumstances
 from acceptance.machine.observation import decode
 
 INVENTORY: dict[str, Any] = {

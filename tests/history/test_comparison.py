@@ -20,7 +20,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.verdict import UnreadableRun
-from acceptance.history import noise
+from acceptance.history import drift_rules, noise
 from acceptance.history.comparison import (
     BAD,
     REPORTED_KINDS,
@@ -29,9 +29,9 @@ from acceptance.history.comparison import (
     DifferenceKind,
     compare,
 )
-from acceptance.history.matching import MovedPart, ReplacedPart
+from acceptance.machine.matching import MovedPart, ReplacedPart
 
-BOOK = noise.read(resources.locate("noise.toml"))
+BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 Values = Mapping[tuple[str, str], float]
 OTHER: dict[DifferenceKind, DifferenceKind] = {
     "worse": "better",
@@ -138,16 +138,16 @@ def test_what_is_told_of_and_what_is_bad() -> None:
 
 
 def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
-    due = journals.due("gpu_temperature", "gpu0", "degC", None)
+    due = journals.due("cpu_temperature", "cpu", "degC", None)
     plan = journals.plan(journals.check("watch.heat", due))
     found = compare(
         [
-            run(plan, {("gpu_temperature", "gpu0"): 50.0}),
-            run(plan, {("gpu_temperature", "gpu0"): 70.0}),
+            run(plan, {("cpu_temperature", "cpu"): 50.0}),
+            run(plan, {("cpu_temperature", "cpu"): 70.0}),
         ],
         BOOK,
     )
-    assert kinds(found) == {("gpu_temperature", "gpu0"): "changed"}
+    assert kinds(found) == {("cpu_temperature", "cpu"): "changed"}
     assert not found.worse
 
 

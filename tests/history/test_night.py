@@ -19,6 +19,8 @@ from runs import judged
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import KnownChange
+from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,
@@ -35,10 +37,8 @@ from acceptance.core.record import (
 from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
-from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey
-from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import run as journal_run
 from acceptance.machine.observation import NOTHING, decode
 
@@ -235,13 +235,13 @@ def test_what_the_past_said_of_a_value_is_kept(
     first: float, again: tuple[float, ...], told: str
 ) -> None:
     """The limit is 100; on the nights before it was 150, and is within from 145 on."""
-    past = Reference(
+    past = Past(
         decides=True,
         off_fails=3,
         off_of=7,
-        level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+        level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
     )
-    check = journals.check("a.one", msgspec.structs.replace(journals.due(), past=past))
+    check = journals.check("a.one", journals.due().against(past))
     *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})
     made = journals.entries(own)
     for value in again:

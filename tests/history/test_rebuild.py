@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run
 from thoroughness import examples
 
+from acceptance.core.machine_facts import KnownChange
 from acceptance.history import location, night_file, queries, rebuild, retention
-from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acceptance.core.limit import Limit
+from acceptance.core.past import CounterReference, Past
+from acceptance.core.usual import Bounds
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
-from acceptance.history import drift
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
-from acceptance.history.reference import CounterReference, Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
 GENERAL = (
@@ -28,7 +28,7 @@ FACTOR = 4.5
 ODD = 1.2533**2
 
 
-def low(found: Reference) -> float:
+def low(found: Past) -> float:
     assert found.level is not None
     assert found.level.bounds.high is None
     assert found.level.bounds.low is not None
@@ -38,10 +38,24 @@ def low(found: Reference) -> float:
 # --- the level ---
 
 
-def test_nothing_is_known_before_there_are_nights_enough_or_a_baseline() -> None:
+def test_nothing_is_known_before_the_first_night() -> None:
     assert build_reference([], None, rule=rule(), today=1.0) is None
-    assert build_reference(looks([600.0] * 3), None, rule=rule(), today=200.0) is None
-    assert build_reference(looks([600.0] * 4), None, rule=rule(), today=200.0) is not None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_few_nights_are_held_against_as_two_runs_are_compared(count: int) -> None:
+    made = past(looks([600.0] * count))
+    assert (made.level, made.first) == (None, None)
+    assert made.few is not None
+    assert (made.few.nights, made.few.baseline) == (count, False)
+    assert made.few.bounds == Bounds(low=600.0 * 0.97)
+    said = made.judge("it", "TFLOP/s", 500.0)
+    assert [(one.kind, one.what) for one in said.findings] == [("warn", "step")]
+    assert "16.7 % below the first" in said.findings[0].text
+    assert not said.outside
+    four = past(looks([600.0] * 4))
+    assert four.level is not None
+    assert (four.first, four.few) == (None, None)
 
 
 def test_the_level_is_the_median_of_the_last_four_weeks() -> None:
@@ -554,16 +568,16 @@ def test_what_broke_its_limit_never_moves_a_level(places: list[int], value: floa
 def test_a_step_after_a_night_that_broke_its_limit_fails() -> None:
     limit = at_least(500.0, "TFLOP/s", "b")
     made = past([*looks([600.0] * 10), failed(450.0, 10)], of=rule(limit=limit))
-    (found,) = drift.judge("gemm_bf16", "gpu0", "TFLOP/s", made, 505.0).findings
+    (found,) = made.judge("gemm_bf16 on gpu0", "TFLOP/s", 505.0).findings
     assert (found.kind, found.what) == ("fail", "step")
     assert "the second night running" in found.text
-    assert drift.judge("gemm_bf16", "gpu0", "TFLOP/s", made, 600.0).findings == ()
+    assert made.judge("gemm_bf16 on gpu0", "TFLOP/s", 600.0).findings == ()
 
 
 # --- counters ---
 
 
-def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Reference:
+def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Past:
     made = build_reference(looks(values), None, rule=rule(of, "count"), today=today)
     assert made is not None
     return made

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from nights import COPY, ERA, night, seen
 from thoroughness import examples
 
+from acceptance.core.machine_facts import KnownChange
 from acceptance.history import queries
 from acceptance.history import store as history_store
-from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.night import NightMeasurement, ReportedChanges, SeriesKey

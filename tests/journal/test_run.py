@@ -6,7 +6,6 @@ from pathlib import Path
 
 import journals
 import pytest
-from msgspec.structs import replace
 from runs import judged, machine_root, write_segment
 
 from acceptance.core.limit import Limit
@@ -47,7 +46,7 @@ def test_what_cannot_be_read_or_judged(tmp_path: Path) -> None:
 
 def test_another_plan_is_another_verdict() -> None:
     found = judged(journals.entries(journals.bodies(journals.plan())))
-    due = replace(journals.due(), limit=Limit("GB/s", "more than there was", low=1e6))
+    due = journals.due(limit=Limit("GB/s", "more than there was", low=1e6))
     stricter = journals.plan(journals.check("link.copy", due))
     other = found.with_plan(stricter)
     assert (found.verdict.verdict, other.verdict.verdict) == ("PASS", "FAIL")

@@ -70,7 +70,7 @@ def test_every_record_comes_back_as_it_was(path: Path, root: Path) -> None:
     assert tuple(entry.body for entry in found.entries) == EVERY
     assert [entry.seq for entry in found.entries] == list(range(len(EVERY)))
     assert {entry.segment for entry in found.entries} == {"journal.jsonl"}
-    assert found.head == segment.SegmentHead(1, "journal.jsonl", "boot-1", os.getpid(), "machine-1")
+    assert found.head == segment.SegmentHead(2, "journal.jsonl", "boot-1", os.getpid(), "machine-1")
     assert found.torn is None
 
 
@@ -186,12 +186,12 @@ SPOILT: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
         "line 4: record 1 stands where 2 is due",
     ),
     "another version": (
-        lambda lines: [lines[0].replace(b'journal":1', b'journal":2'), *lines[1:]],
+        lambda lines: [lines[0].replace(b'journal":2', b'journal":3'), *lines[1:]],
         "line 1: .*install a newer",
     ),
     "another version's head": (
         lambda lines: [b'{"rigproof_journal":7,"writer":{}}', *lines[1:]],
-        r"line 1: written in format 7, newer than this rigproof reads \(1\)",
+        r"line 1: written in format 7, newer than this rigproof reads \(2\)",
     ),
     "a record of another version": (
         lambda lines: [*lines[:3], lines[3].replace(b"session-started", b"made-up"), *lines[4:]],

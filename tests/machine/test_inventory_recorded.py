@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_facts import BOOK, DAY, born, brief, machine, ruled
 
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.record import Entry
-from acceptance.history import facts
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.changes import machine_changes
-from acceptance.history.facts import kind_of
 from acceptance.journal import reader
+from acceptance.machine import facts
+from acceptance.machine.changes import machine_changes
+from acceptance.machine.facts import kind_of
 from selftest import drawn_runs
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"

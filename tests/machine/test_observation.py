@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.record import Note, Observed
-from acceptance.history.matching import identities
 from acceptance.journal import reader
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
+from acceptance.machine.matching import identities
 from acceptance.machine.observation import NOTHING, decode, inventory_of, matrix_of
 from selftest import drawn_runs
 

@@ -17,20 +17,20 @@ import samples
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from acceptance.core.past import Bounds, FirstNights, Level, Past
 from acceptance.core.record import Observed, Postponed, RunEnded
-from acceptance.history.reference import FirstNights, Level, Reference, ReferenceBounds
 from acceptance.notify import textfile
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/monitoring"
 RULES = FOLDER / "rigproof.rules.yml"
-PAST = Reference(
+PAST = Past(
     decides=True,
     off_fails=3,
     off_of=10,
-    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
-    first=FirstNights(152.0, 10, 20000.0, ReferenceBounds(low=140.0), baseline=True),
+    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
+    first=FirstNights(152.0, 10, 20000.0, Bounds(low=140.0), baseline=True),
 )
 _METRIC = re.compile(r"\brigproof_[a-z_]+")
 
@@ -46,9 +46,7 @@ def everything() -> tuple[bytes, ...]:
     night that was skipped.
     """
     birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
-    made = journals.plan(
-        journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST))
-    )
+    made = journals.plan(journals.check("link.copy", journals.due().against(PAST)))
     made = msgspec.structs.replace(made, birth=birth)
     started, *rest = journals.bodies(made)
     ran = samples.run([started, Observed(machine_facts.machine(1)), *rest])

@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from runs import judged
 from thoroughness import examples
 
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.past import Bounds, FirstNights, Level, NoiseGrowth, Past
 from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import FirstNights, Level, NoiseGrowth, Reference, ReferenceBounds
 from acceptance.journal.run import Run
 from acceptance.notify import textfile
 
@@ -150,21 +150,21 @@ def test_a_run_over_a_restart_has_no_length() -> None:
 
 # --- what was before ---
 
-PAST = Reference(
+PAST = Past(
     decides=True,
     off_fails=3,
     off_of=10,
-    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
-    first=FirstNights(152.0, 10, 20000.0, ReferenceBounds(low=140.0), baseline=True),
+    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
+    first=FirstNights(152.0, 10, 20000.0, Bounds(low=140.0), baseline=True),
 )
 
 
-def remembered(value: float, past: Reference = PAST) -> dict[str, Metric]:
+def remembered(value: float, past: Past = PAST) -> dict[str, Metric]:
     """A run in which one of two measurements has a past."""
     made = journals.plan(
         journals.check(
             "link.copy",
-            msgspec.structs.replace(journals.due(), past=past),
+            journals.due().against(past),
             journals.due("copy", "gpu1"),
         )
     )
@@ -204,7 +204,7 @@ def test_what_a_measurement_was_before(value: float, outside: float) -> None:
     ids=["as ever", "worse", "another", "two ways"],
 )
 def test_in_which_way_a_measurement_strayed(
-    past: Reference, value: float, what: set[tuple[str, str, str]]
+    past: Past, value: float, what: set[tuple[str, str, str]]
 ) -> None:
     told = remembered(value, past)
     if not what:

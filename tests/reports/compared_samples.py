@@ -12,10 +12,10 @@ import samples
 from acceptance import resources
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
-from acceptance.history import comparison, noise
+from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
 
-BOOK = noise.read(resources.locate("noise.toml"))
+BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 
@@ -23,7 +23,7 @@ def _run(
     name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str
 ) -> ComparedRun:
     copies = journals.check("link.copy", *(journals.due("copy_h2d", f"gpu{n}") for n in range(3)))
-    heat = journals.check("watch.heat", journals.due("gpu_temperature", "gpu0", "degC", None))
+    heat = journals.check("watch.heat", journals.due("cpu_temperature", "cpu", "degC", None))
     faults = journals.check(
         "vram.patterns", journals.due("vram_miscompares", "gpu0", "count", NONE_ALLOWED)
     )
@@ -40,11 +40,11 @@ def one_machine() -> Comparison:
     """A run, and a later one: gpu0 slower, gpu1 faster, gpu2 the same; hotter; a wrong word; a
     check that only the later one has.
     """
-    usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)} | {("gpu_temperature", "gpu0"): 50.0}
+    usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)} | {("cpu_temperature", "cpu"): 50.0}
     later = usual | {
         ("copy_h2d", "gpu0"): 150.0,
         ("copy_h2d", "gpu1"): 220.0,
-        ("gpu_temperature", "gpu0"): 70.0,
+        ("cpu_temperature", "cpu"): 70.0,
         ("vram_miscompares", "gpu0"): 2.0,
     }
     first = _run("reports/one", usual, serials="abc")

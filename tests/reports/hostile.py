@@ -18,7 +18,16 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from acceptance.core.criterion import Plausible, Siblings
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import (
+    ChangeBook,
+    ChangeRule,
+    CountedParts,
+    KnownChange,
+    MachineFacts,
+)
+from acceptance.core.past import CounterReference, Past
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -33,9 +42,6 @@ from acceptance.core.record import (
     SessionEnded,
     Table,
 )
-from acceptance.history.baseline_facts import KnownChange, MachineFacts
-from acceptance.history.change_rules import ChangeBook, ChangeRule, CountedParts
-from acceptance.history.reference import CounterReference, Reference
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
 # reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format
@@ -155,11 +161,10 @@ _OWN = {"observed.inventory"}  # a mapping whose keys are our own words
 
 def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
     """That member of a union which the value is of."""
-    if isinstance(value, dict) and "record" in value:
+    tag = value.get("record", value.get("criterion")) if isinstance(value, dict) else None
+    if tag is not None:
         return next(
-            one
-            for one in kind.types
-            if isinstance(one, inspect.StructType) and one.tag == value["record"]
+            one for one in kind.types if isinstance(one, inspect.StructType) and one.tag == tag
         )
     wanted: tuple[type[inspect.Type], ...] = {
         str: (inspect.StrType, inspect.LiteralType),
@@ -349,12 +354,14 @@ def _born() -> MachineFacts:
 def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
-    counter = Reference(
+    counter = Past(
         True, 3, 14, counter=CounterReference(0.0, 1.0, 0.5, "a count that grows slowly")
     )
     owed = (
-        msgspec.structs.replace(
-            first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)
+        first.due[0].against(
+            Plausible(Limit("GB/s", "the most that is possible", high=1e9)),
+            counter,
+            Siblings("rate", ("memory", "cpu")),
         ),
         *first.due[1:],
     )
@@ -419,9 +426,7 @@ def run() -> list[Body]:
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
 REFUSED = frozenset(
-    place
-    for place in PLACES
-    if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
+    place for place in PLACES if place.endswith((".limit.unit", ".book.change[].event"))
 )
 FREE = tuple(place for place in PLACES if place not in REFUSED)
 # A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than

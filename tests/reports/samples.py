@@ -11,6 +11,7 @@ from typing import Any
 import journals
 from runs import judged
 
+from acceptance.core.criterion import Plausible, Within
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
@@ -201,13 +202,17 @@ def mixed() -> Run:
 def hostile(text: str) -> Run:
     """A run in which everything that comes from outside is this text."""
     limit = Limit("count", f"basis {text}", high=0.0)
-    due = Due("errors", f"disk:{text}", "count", limit, f"origin {text}")
+    due = Due("errors", f"disk:{text}", "count", (Within(limit),), f"origin {text}")
     most = Limit("GB/s", f"the most {text}", high=1e9)
     unlimited = Due(
-        "rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}", ceiling=most
+        "rate", f"disk:{text}", "GB/s", (Plausible(most),), "none", unlimited=f"because {text}"
     )
     skipped = Due(
-        "skipped", f"disk:{text}", "GB/s", Limit("GB/s", f"basis {text}", low=1.0), "none"
+        "skipped",
+        f"disk:{text}",
+        "GB/s",
+        (Within(Limit("GB/s", f"basis {text}", low=1.0)),),
+        "none",
     )
     checks = tuple(
         PlannedCheck(f"subject.{name}", f"title {text}", "load", 1.0, (due, unlimited, skipped))

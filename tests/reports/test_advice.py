@@ -17,9 +17,9 @@ from test_every_limit import NAMES, brought
 import acceptance
 from acceptance import resources
 from acceptance.core.advice import PLACEHOLDERS, Advice, placeholders
+from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
-from acceptance.history import change_rules
-from acceptance.history.drift import DriftKind
+from acceptance.machine import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import advice, languages
 from acceptance.reports.advice import AdviceFileError, Catalogue

@@ -17,63 +17,64 @@ from machine_facts import born, dimm, link, machine, ruled
 
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
-from acceptance.history import changes, drift
-from acceptance.history.baseline_facts import KnownChange
-from acceptance.history.reference import (
+from acceptance.core.machine_facts import KnownChange
+from acceptance.core.past import (
+    Bounds,
     CounterReference,
     FirstNights,
     Level,
     NoiseGrowth,
-    Reference,
-    ReferenceBounds,
+    Past,
     Slope,
 )
+from acceptance.machine import changes
 from acceptance.reports import drift_words, languages
 from acceptance.reports.headline import headline
 
 CHINESE = languages.language("zh-CN")
-LEVEL = Level(150.0, 28, 1.25, 4.5, ReferenceBounds(low=145.0))
-BASELINE = FirstNights(152.0, 28, 20000.0, ReferenceBounds(low=146.0), baseline=True)
+LEVEL = Level(150.0, 28, 1.25, 4.5, Bounds(low=145.0))
+BASELINE = FirstNights(152.0, 28, 20000.0, Bounds(low=146.0), baseline=True)
 PASTS = {
-    "step": Reference(True, 4, 14, level=LEVEL),
-    "two nights": Reference(True, 4, 14, before=True, level=LEVEL),
-    "strayed": Reference(True, 4, 14, off=3, level=LEVEL),
-    "either side": Reference(
+    "step": Past(True, 4, 14, level=LEVEL),
+    "two nights": Past(True, 4, 14, before=True, level=LEVEL),
+    "strayed": Past(True, 4, 14, off=3, level=LEVEL),
+    "either side": Past(
         False,
         4,
         14,
-        level=msgspec.structs.replace(LEVEL, bounds=ReferenceBounds(145.0, 155.0), deviation=0.0),
+        level=msgspec.structs.replace(LEVEL, bounds=Bounds(145.0, 155.0), deviation=0.0),
     ),
-    "baseline": Reference(True, 4, 14, level=LEVEL, first=BASELINE, rebased=True),
-    "baseline alone": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
-    "one night after it": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
-    "first nights": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
-    "slope": Reference(
-        True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, ReferenceBounds(low=147.0))
+    "baseline": Past(True, 4, 14, level=LEVEL, first=BASELINE, rebased=True),
+    "baseline alone": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
+    "one night after it": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
+    "first nights": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
+    "few nights": Past(
+        True, 4, 14, few=msgspec.structs.replace(BASELINE, nights=2, baseline=False)
     ),
-    "noise": Reference(True, 4, 14, level=LEVEL, grown=NoiseGrowth(1.0, 4.5, 28)),
-    "ceiling": Reference(
+    "slope": Past(
+        True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, Bounds(low=147.0))
+    ),
+    "noise": Past(True, 4, 14, level=LEVEL, grown=NoiseGrowth(1.0, 4.5, 28)),
+    "ceiling": Past(
         True,
         4,
         14,
-        level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=ReferenceBounds(high=60.0)),
+        level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=Bounds(high=60.0)),
     ),
-    "counter": Reference(
+    "counter": Past(
         True, 4, 14, counter=CounterReference(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)
     ),
-    "counter again": Reference(
+    "counter again": Past(
         True,
         4,
         14,
         before=True,
         counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True),
     ),
-    "counter strayed": Reference(
+    "counter strayed": Past(
         True, 4, 14, off=3, counter=CounterReference(3.0, 2.5, 10.0, "ten a day", repeats=True)
     ),
-    "counter set back": Reference(
-        True, 4, 14, counter=CounterReference(300.0, 2.5, 10.0, "ten a day")
-    ),
+    "counter set back": Past(True, 4, 14, counter=CounterReference(300.0, 2.5, 10.0, "ten a day")),
 }
 FORMS = re.sub(r"\{\w+\}", "", " ".join(drift_words._FORM_WORDS))
 LABELS = {name for rule in machine_facts.BOOK.change for name in rule.facts.values()}
@@ -95,7 +96,7 @@ def numbers(text: str) -> list[str]:
 @each("again", [None, 149.0, 120.0])
 @each("name", PASTS)
 def test_nothing_of_a_drift_is_left_in_english(name: str, again: float | None) -> None:
-    found = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS[name], 120.0, again).findings
+    found = PASTS[name].judge("copy_h2d on gpu0", "GB/s", 120.0, again).findings
     assert found
     for one in found:
         finding = Finding(
@@ -109,7 +110,7 @@ def test_nothing_of_a_drift_is_left_in_english(name: str, again: float | None) -
 
 
 def test_a_step_in_chinese() -> None:
-    (one,) = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS["step"], 120.0, 121.0).findings
+    (one,) = PASTS["step"].judge("copy_h2d on gpu0", "GB/s", 120.0, 121.0).findings
     assert drift_words.translate(one.text, CHINESE) == (
         "gpu0 的 copy_h2d：测得 120 GB/s，再测一遍为 121 GB/s："  # noqa: RUF001
         "比此前 28 夜的中位数 150 GB/s 低 20 %，"  # noqa: RUF001
@@ -120,7 +121,7 @@ def test_a_step_in_chinese() -> None:
 
 
 def test_what_is_no_number_in_chinese() -> None:
-    (one,) = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS["step"], float("nan")).findings
+    (one,) = PASTS["step"].judge("copy_h2d on gpu0", "GB/s", float("nan")).findings
     assert english(drift_words.translate(one.text, CHINESE)) == set()
 
 

@@ -184,10 +184,10 @@ def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
 def test_a_plan_that_carries_advice_is_still_read() -> None:
     """Journals of earlier versions have it; today it is found when reports are made."""
     old = (
-        b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o",'
+        b'{"measurement":"m","component":"c","unit":"W","criteria":[],"origin":"o",'
         b'"advice":"likely: A. Next: B"}'
     )
-    assert msgspec.json.decode(old, type=Due) == Due("m", "c", "W", None, "o")
+    assert msgspec.json.decode(old, type=Due) == Due("m", "c", "W", (), "o")
 
 
 # --- the finding's own line ---

@@ -22,7 +22,7 @@ import acceptance
 from acceptance import resources
 from acceptance.core.advice import placeholders
 from acceptance.core.language import ENGLISH
-from acceptance.history import change_rules
+from acceptance.machine import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import languages, po_file
 from acceptance.reports.languages import CODES, UnknownLanguage

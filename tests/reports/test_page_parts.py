@@ -17,6 +17,7 @@ from lxml import html as lxml_html
 from msgspec.structs import replace
 from runs import write_views
 
+from acceptance.core.criterion import Within
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
 from acceptance.core.judgement import Judgement
@@ -41,7 +42,12 @@ def judged(
     component: str, value: float | None, limit: Limit | None = FLOOR, kind: str | None = None
 ) -> Judgement:
     due = Due(
-        "copy", component, "GB/s", limit, "class default", None if limit else "no limit can be"
+        "copy",
+        component,
+        "GB/s",
+        (Within(limit),) if limit else (),
+        "class default",
+        None if limit else "no limit can be",
     )
     findings = (Finding(kind, "link.copy", "said"),) if kind else ()  # type: ignore[arg-type]  # one of its kinds
     return Judgement(due, value, None, None, findings)

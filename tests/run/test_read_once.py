@@ -10,7 +10,6 @@ from pathlib import Path
 
 import journals
 import pytest
-from msgspec.structs import replace
 from runs import machine_root
 from test_supervisor import PAST, STRAYED, Fake
 
@@ -23,6 +22,7 @@ from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, noise, rebuild
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
+from acceptance.machine import changes
 from acceptance.machine.inventory import Inventory
 from acceptance.notify.textfile import run_metrics
 from acceptance.observe.inventory import observe
@@ -45,7 +45,7 @@ class Counts:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     found = Counts()
-    read_segment, fold = segment.read_segment, journal_run.fold
+    read_segment, fold = segment.read_segment, changes.judge
 
     def read(path: Path) -> segment.Segment:
         if path.name == reader.SUPERVISOR:
@@ -58,7 +58,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
     monkeypatch.setattr(reader, "read_segment", read)
     monkeypatch.setattr(segment, "read_segment", read)
-    monkeypatch.setattr(journal_run, "fold", folded)
+    monkeypatch.setattr(changes, "judge", folded)
     return found
 
 
@@ -119,7 +119,8 @@ def test_a_night(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """A repeat needs to know what the first try gave, and reads and folds what there is by then."""
-    due = replace(journals.due(limit=None), past=PAST if again else None)
+    due = journals.due(limit=None)
+    due = due.against(PAST) if again else due
     assert nightly(journals.plan(journals.check("a.one", due))) == 0, capfd.readouterr()
     folder = (tmp_path / "out/latest").resolve()
     assert (counts.read, counts.folds) == ([folder.name] * (1 + again), 1 + again)

@@ -20,11 +20,12 @@ from acceptance.core.fold import fold
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.history import baseline_file, change_rules, location, noise
-from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
+from acceptance.history import baseline_file, location, noise
+from acceptance.history.baseline import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
+from acceptance.machine import change_rules
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
 from acceptance.run.planning import PreparedRun

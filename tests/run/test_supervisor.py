@@ -19,8 +19,8 @@ from typing import NoReturn
 
 import journals
 import pytest
-from msgspec.structs import replace
 
+from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     CheckStarted,
@@ -32,7 +32,6 @@ from acceptance.core.record import (
     Sample,
     SessionEnded,
 )
-from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.inventory import observe
@@ -172,11 +171,11 @@ with segment.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
 
 # On the nights before it was 150: at the first look it is less, at the second as it was.
 STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
-PAST = Reference(
+PAST = Past(
     decides=True,
     off_fails=3,
     off_of=14,
-    level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)),
+    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
 )
 
 
@@ -464,7 +463,7 @@ def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
 
 
 def test_what_lies_outside_is_looked_at_again_within_the_run(runs: Runs) -> None:
-    strays = journals.check("a.one", replace(journals.due(), past=PAST))
+    strays = journals.check("a.one", journals.due().against(PAST))
     verdict = runs.run(
         STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass"),
         journals.plan(strays, journals.check("b.two")),
@@ -500,7 +499,7 @@ def test_without_a_past_there_is_no_second_look(runs: Runs) -> None:
     "died", ["sys.exit(7)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
 )
 def test_a_second_look_that_dies_leaves_the_run_unjudged(runs: Runs, died: str) -> None:
-    strays = journals.check("a.one", replace(journals.due(), past=PAST))
+    strays = journals.check("a.one", journals.due().against(PAST))
     program = STRAYED.replace("BEFORE", f"if context.session == 'load-again': {died}").replace(
         "AFTER", "pass"
     )

@@ -44,12 +44,9 @@ FAULTY = {
         "gpu-burn-faulty-exit-0",
     ),
     "a limit that is dropped": (
-        "acceptance/core/judgement.py",
-        "    if due.limit is None:\n        return None\n    grade",
-        (
-            '    if due.limit is None or due.measurement == "gpu_sm_count":\n        return '
-            "None\n    grade"
-        ),
+        "acceptance/core/criterion.py",
+        'if grade == "pass":',
+        'if grade == "pass" or about.measurement == "gpu_sm_count":',
         "fewer-multiprocessors",
     ),
     "a fold that counts only failures": (

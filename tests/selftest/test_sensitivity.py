@@ -12,13 +12,11 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
-from acceptance.core import judgement
+from acceptance.core.criterion import About, Within
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
-from acceptance.core.plan import Due
 from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict
-from acceptance.core.waiver import Waiver
 from acceptance.expect import measurements
 from selftest import drawn_runs
 from selftest.drawn_runs import everything, machines, named
@@ -145,14 +143,12 @@ def test_a_fold_that_counts_only_failures_is_noticed(monkeypatch: pytest.MonkeyP
 
 
 def test_a_limit_that_is_dropped_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    against = judgement._against_limit
+    against = Within.judge
 
-    def lenient(
-        due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]
-    ) -> Finding | None:
-        return None if due.measurement == "gemm_bf16" else against(due, check, value, note, waivers)
+    def lenient(self: Within, about: About, value: float) -> Finding | None:
+        return None if about.measurement == "gemm_bf16" else against(self, about, value)
 
-    monkeypatch.setattr(judgement, "_against_limit", lenient)
+    monkeypatch.setattr(Within, "judge", lenient)
     assert list(unable(named("1xh200"))) == [
         "1xh200: compute.gemm_together, gemm_bf16: no fault of it fails"
     ]

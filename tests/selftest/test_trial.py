@@ -14,11 +14,11 @@ from journals import bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root, write_views
 
-from acceptance.core import fold, judgement
+from acceptance.core.criterion import Within
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
-from acceptance.journal import run as journal_run
+from acceptance.machine import changes
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
 
@@ -136,19 +136,21 @@ def row_of(fault: Fault, run: Run, home: Path) -> Any:
 
 
 def test_a_dropped_limit_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judgement, "_against_limit", lambda *_: None)
+    monkeypatch.setattr(Within, "judge", lambda *_: None)
     assert not row(made(tmp_path)).caught
 
 
 def test_a_fold_that_counts_only_what_sessions_say_failed_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    judge = changes.judge
+
     def lenient(found: Any) -> Verdict:
-        folded = fold.fold(found)
+        folded = judge(found)
         checks = tuple(passed(one) for one in folded.checks)
         return msgspec.structs.replace(folded, verdict="PASS", checks=checks, findings=())
 
-    monkeypatch.setattr(journal_run, "fold", lenient)
+    monkeypatch.setattr(changes, "judge", lenient)
     assert not row(made(tmp_path)).caught
 
 

@@ -12,8 +12,7 @@ import pytest
 from cases import each
 from thoroughness import ALL, some
 
-from acceptance.history import drift
-from acceptance.history.drift import DriftJudgement
+from acceptance.core.past import DriftJudgement, Past
 from selftest import drift_trials, year
 from selftest.decay import FAULTS, Fault
 from selftest.drawn_nights import YEAR, moves
@@ -102,7 +101,7 @@ def test_nights_that_differ_as_cards_do_are_noisier() -> None:
 
 
 def test_a_judgement_that_says_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drift, "judge", lambda *_: DriftJudgement())
+    monkeypatch.setattr(Past, "judge", lambda *_: DriftJudgement())
     monkeypatch.setattr(drift_trials, "YEAR", 30)
     monkeypatch.setattr(drift_trials, "SOUND_BEFORE", drift_trials.SOUND_BEFORE if ALL else 6)
     monkeypatch.setattr(drift_trials, "LOOKED_FOR", drift_trials.LOOKED_FOR if ALL else 6)

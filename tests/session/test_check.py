@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from journals import FLOOR, NONE_ALLOWED
 
+from acceptance.core.criterion import Plausible
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, Measured, Skipped
@@ -164,7 +165,7 @@ def test_texts_are_compared_but_for_blanks_and_case(
 def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:
     ceiling = Limit("GB/s", "the link carries no more", high=32.0)
     dues = [
-        msgspec.structs.replace(one, limit=None, unlimited="recorded", ceiling=ceiling)
+        msgspec.structs.replace(one, criteria=(Plausible(ceiling),), unlimited="recorded")
         for one in BOTH
     ]
     bench = Bench(*dues)

@@ -11,10 +11,10 @@ from typing import Any
 import journals
 import msgspec
 
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.record import Entry, Measured, Observed
-from acceptance.history import change_rules, facts
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.changes import MachineChange
+from acceptance.machine import change_rules, facts
+from acceptance.machine.changes import MachineChange
 
 BOOK = change_rules.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
 DAY = "2026-01-01"  # of the journals of `journals`

@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from acceptance.core.limit import GIB
+from acceptance.core.machine_facts import CountedParts, MachineFacts
 from acceptance.core.record import Entry, Measured, RunStarted
-from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.change_rules import CountedParts
-from acceptance.history.matching import identities
 from acceptance.machine import observation
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, NetworkLink
+from acceptance.machine.matching import identities
 
 # Provenance that names the machine or changes at every start: it explains no difference.
 _OWN = frozenset({"host", "boot_id", "selftest"})

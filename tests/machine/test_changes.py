@@ -14,9 +14,9 @@ import pytest
 from cases import each
 from machine_facts import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 
-from acceptance.history import changes as history_changes
-from acceptance.history.baseline_facts import KnownChange, MachineFacts
-from acceptance.history.changes import MachineChange, machine_changes
+from acceptance.core.machine_facts import KnownChange, MachineFacts
+from acceptance.machine import changes as history_changes
+from acceptance.machine.changes import MachineChange, machine_changes
 
 WHEN = f"when the baseline was recorded ({DAY})"
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"

@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.history.matching import MovedPart, ReplacedPart, match, unique_identities
+from acceptance.machine.matching import MovedPart, ReplacedPart, match, unique_identities
 
 
 def test_by_name_where_nothing_tells_an_identity() -> None:

@@ -8,8 +8,8 @@ import pytest
 from cases import each
 from machine_facts import BOOK
 
-from acceptance.history import change_rules
-from acceptance.history.change_rules import ChangeFileError
+from acceptance.machine import change_rules
+from acceptance.machine.change_rules import ChangeFileError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml"
 PARTS = """

@@ -14,13 +14,21 @@ from itertools import chain
 from typing import Literal
 
 from acceptance.core.finding import Finding
+from acceptance.core.fold import fold
 from acceptance.core.limit import GIB, quantity
+from acceptance.core.machine_facts import (
+    BaselineComparison,
+    ChangeBook,
+    ChangeRule,
+    FactChange,
+    KnownChange,
+    MachineFacts,
+    PartChange,
+)
 from acceptance.core.record import Entry
-from acceptance.history import facts as history_facts
-from acceptance.history.baseline_facts import KnownChange, MachineFacts
-from acceptance.history.change_rules import ChangeBook, ChangeRule, FactChange, PartChange
-from acceptance.history.facts import NETWORK, Parts, kind_of
-from acceptance.history.matching import match
+from acceptance.core.verdict import Verdict
+from acceptance.machine.facts import NETWORK, Parts, facts_of, kind_of
+from acceptance.machine.matching import match
 
 ChangeSeverity = Literal["fail", "warn", "note"]
 _ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
@@ -51,22 +59,14 @@ class MachineChange:
     known: KnownChange | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineComparison:
-    """The result of comparing a run with its baseline.
-
-    `findings` are of the run as a whole (fail, warn, error); `notes` decide nothing. `known` is
-    what the next night needs to know; None if the run could not be compared.
-    """
-
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    known: tuple[KnownChange, ...] | None = None
+def judge(entries: Sequence[Entry]) -> Verdict:
+    """The verdict of a run, the changes of its machine included. Raises UnreadableRun."""
+    return fold(entries, compare_with_baseline)
 
 
 def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
     """Compare a run with the baseline in its plan."""
-    tonight = history_facts.facts_of(entries)
+    tonight = facts_of(entries)
     if tonight is None:
         return BaselineComparison((Finding("error", "run", NO_INVENTORY),), ())
     found = machine_changes(baseline, tonight)

@@ -11,8 +11,8 @@ import pytest
 from cases import each
 from machine_facts import BOOK, born, disk, gpu, link, machine
 
-from acceptance.history import facts
-from acceptance.history.baseline_facts import MachineFacts
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.machine import facts
 
 
 def test_the_parts_and_what_is_printed_on_them() -> None:

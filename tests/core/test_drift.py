@@ -13,28 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acceptance.history.drift import DriftFinding, DriftJudgement, judge
-from acceptance.history.reference import (
+from acceptance.core.past import (
+    Bounds,
     CounterReference,
+    DriftFinding,
+    DriftJudgement,
     FirstNights,
     Level,
     NoiseGrowth,
-    Reference,
-    ReferenceBounds,
+    Past,
     Slope,
 )
 
-LEVEL = Level(600.0, 28, 4.0, 4.5, ReferenceBounds(low=580.0))
-BORN = FirstNights(605.0, 1, 20454.0, ReferenceBounds(low=570.0), baseline=True)
-SLOPE = Slope(610.0, 595.0, 60.0, 90, ReferenceBounds(low=598.0))
-PLAIN = Reference(True, 3, 14, level=LEVEL)
+LEVEL = Level(600.0, 28, 4.0, 4.5, Bounds(low=580.0))
+BORN = FirstNights(605.0, 1, 20454.0, Bounds(low=570.0), baseline=True)
+SLOPE = Slope(610.0, 595.0, 60.0, 90, Bounds(low=598.0))
+PLAIN = Past(True, 3, 14, level=LEVEL)
 WORTH = {None: 0, "warn": 1, "fail": 2}
 
 
 def held(
-    of: Reference, value: float, again: float | None = None, unit: str = "TFLOP/s"
+    of: Past, value: float, again: float | None = None, unit: str = "TFLOP/s"
 ) -> DriftJudgement:
-    return judge("gemm_bf16", "gpu0", unit, of, value, again)
+    return of.judge("gemm_bf16 on gpu0", unit, value, again)
 
 
 def only(drifted: DriftJudgement) -> DriftFinding:
@@ -69,7 +70,7 @@ def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
 
 
 def test_the_first_night_alone_is_never_a_failure() -> None:
-    assert only(held(Reference(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
+    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
 
 
 def test_a_second_look_that_is_outside_as_well_confirms_it() -> None:
@@ -106,8 +107,8 @@ def test_three_nights_of_fourteen_that_strayed_are_a_failure(again: float | None
 
 
 def test_the_first_night_that_strays_is_one() -> None:
-    assert only(held(Reference(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
-    assert only(held(Reference(True, 1, 14, level=LEVEL), 570.0)).kind == "fail"
+    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
+    assert only(held(Past(True, 1, 14, level=LEVEL), 570.0)).kind == "fail"
 
 
 def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
@@ -116,7 +117,7 @@ def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
         decides=False,
         before=True,
         off=9,
-        level=Level(700.0, 28, 4.0, 4.5, ReferenceBounds(680.0, 720.0)),
+        level=Level(700.0, 28, 4.0, 4.5, Bounds(680.0, 720.0)),
     )
     for value, way in ((679.0, "3 % below"), (721.0, "3 % above")):
         found = only(held(both, value, unit="W"))
@@ -131,7 +132,7 @@ def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
 
 
 def test_the_baseline_is_named_with_its_date() -> None:
-    found = only(held(Reference(True, 3, 14, first=BORN), 560.0))
+    found = only(held(Past(True, 3, 14, first=BORN), 560.0))
     assert found.what == "step"
     assert (
         "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; " in found.text
@@ -139,9 +140,7 @@ def test_the_baseline_is_named_with_its_date() -> None:
 
 
 def test_a_level_that_left_the_baseline_is_a_slope() -> None:
-    moved = replace(
-        PLAIN, first=FirstNights(640.0, 28, 20454.0, ReferenceBounds(low=610.0), moved=True)
-    )
+    moved = replace(PLAIN, first=FirstNights(640.0, 28, 20454.0, Bounds(low=610.0), moved=True))
     assert only(held(moved, 600.0)).what == "slope"
     assert (
         "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s"
@@ -171,21 +170,21 @@ def test_everything_that_was_left_behind_stands_in_one_line() -> None:
 @each(
     "unit, level, value, told",
     [
-        ("degC", Level(60.0, 9, 2.0, 4.5, ReferenceBounds(high=70.0)), 75.0, "15 degC above"),
-        ("count", Level(16.0, 9, 0.0, 4.5, ReferenceBounds(low=16.0)), 8.0, "8 below"),
-        ("s", Level(2.0, 9, 0.0, 4.5, ReferenceBounds(high=2.0)), 5.0, "3 s above"),
-        ("GB/s", Level(0.0, 9, 0.0, 4.5, ReferenceBounds(low=0.0)), -1.0, "1 GB/s below"),
-        ("W", Level(-10.0, 9, 0.0, 4.5, ReferenceBounds(high=-10.0)), -9.0, "10 % above"),
+        ("degC", Level(60.0, 9, 2.0, 4.5, Bounds(high=70.0)), 75.0, "15 degC above"),
+        ("count", Level(16.0, 9, 0.0, 4.5, Bounds(low=16.0)), 8.0, "8 below"),
+        ("s", Level(2.0, 9, 0.0, 4.5, Bounds(high=2.0)), 5.0, "3 s above"),
+        ("GB/s", Level(0.0, 9, 0.0, 4.5, Bounds(low=0.0)), -1.0, "1 GB/s below"),
+        ("W", Level(-10.0, 9, 0.0, 4.5, Bounds(high=-10.0)), -9.0, "10 % above"),
         (
             "GB/s",
-            Level(3.0, 1, 0.0, 4.5, ReferenceBounds(low=3.0)),
+            Level(3.0, 1, 0.0, 4.5, Bounds(low=3.0)),
             2.0,
             "33.3 % below the median of 1 night before",
         ),
     ],
 )
 def test_how_far_is_told_as_people_would(unit: str, level: Level, value: float, told: str) -> None:
-    assert f": {told}" in only(held(Reference(True, 3, 14, level=level), value, unit=unit)).text
+    assert f": {told}" in only(held(Past(True, 3, 14, level=level), value, unit=unit)).text
 
 
 # --- noise ---
@@ -210,8 +209,8 @@ USUAL = CounterReference(5.0, 1.0, 10.0, "where it comes from", 1000.0)
 
 
 def count(value: float, *, before: bool = False, off: int = 0, **changes: Any) -> DriftJudgement:
-    of = Reference(True, 3, 14, off, before=before, counter=replace(USUAL, **changes))
-    return judge("gpu_ecc_corrected_total", "gpu0", "count", of, value)
+    of = Past(True, 3, 14, off, before=before, counter=replace(USUAL, **changes))
+    return of.judge("gpu_ecc_corrected_total on gpu0", "count", value)
 
 
 def test_a_counter_may_grow_as_fast_as_it_may() -> None:
@@ -269,11 +268,11 @@ def test_one_that_was_set_back_counts_from_nothing() -> None:
     "of",
     [
         PLAIN,
-        Reference(True, 3, 14, counter=CounterReference(0.0, 1.0, 1e9, "b")),
+        Past(True, 3, 14, counter=CounterReference(0.0, 1.0, 1e9, "b")),
         replace(PLAIN, decides=False),
     ],
 )
-def test_what_is_no_finite_number_never_passes(value: float, of: Reference) -> None:
+def test_what_is_no_finite_number_never_passes(value: float, of: Past) -> None:
     drifted = held(of, value)
     assert only(drifted).kind == "fail"
     assert drifted.outside
@@ -293,9 +292,7 @@ RULES = st.sampled_from(
 )
 
 
-def lived(
-    values: Sequence[float], flags: Sequence[str], of: tuple[str, str], born: bool
-) -> Reference:
+def lived(values: Sequence[float], flags: Sequence[str], of: tuple[str, str], born: bool) -> Past:
     found = [
         replace(one, outside=flag == "outside", unsteady=flag == "unsteady")
         for one, flag in zip(looks(values), [*flags, *[""] * len(values)], strict=False)
@@ -303,7 +300,7 @@ def lived(
     return past(found, born=values[0] if born else None, of=rule(*of))
 
 
-def worth(of: Reference, value: float, again: float | None) -> int:
+def worth(of: Past, value: float, again: float | None) -> int:
     return max((WORTH[one.kind] for one in held(of, value, again).findings), default=0)
 
 

@@ -1,0 +1,110 @@
+"""Ratios of equal GPUs: the fold makes them again from the values that the check measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from cases import each
+from journals import bodies, check, due, entries, plan
+
+from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due
+from acceptance.core.record import Body, CheckEnded, Measured
+from acceptance.core.verdict import Verdict
+from acceptance.journal import reader
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
+GPUS = ("gpu0", "gpu1", "gpu2")
+FLOOR = Limit("ratio", "its siblings", low=0.9)
+RATES = {"gpu0": 200.0, "gpu1": 190.0, "gpu2": 210.0}
+RATIOS = {"gpu0": 1.0, "gpu1": 190.0 / 205.0, "gpu2": 210.0 / 195.0}
+MOST = Plausible(Limit("GB/s", "the link", high=1000.0))
+
+
+def ratio_due(component: str) -> Due:
+    return due("copy_ratio", component, "ratio", FLOOR).against(Siblings("copy", GPUS))
+
+
+def judged(rates: dict[str, float], ratios: dict[str, float], *more: Body) -> Verdict:
+    made = plan(
+        check(
+            "link.copy",
+            *(due("copy", name).against(MOST) for name in GPUS),
+            *map(ratio_due, ratios),
+        )
+    )
+    values = {("copy", name): value for name, value in rates.items()}
+    values |= {("copy_ratio", name): value for name, value in ratios.items()}
+    found = bodies(made, values)
+    place = next(index for index, body in enumerate(found) if isinstance(body, CheckEnded))
+    return fold(entries([*found[:place], *more, *found[place:]]))
+
+
+def texts(verdict: Verdict) -> list[str]:
+    return [finding.text for finding in verdict.of_kind("error", "fail")]
+
+
+def test_ratios_that_follow_from_the_values_pass() -> None:
+    assert judged(RATES, RATIOS).verdict == "PASS"
+
+
+@each("value", [1.05, 0.999999, 1.0000001])
+def test_a_ratio_that_does_not_follow_proves_nothing(value: float) -> None:
+    found = judged(RATES, {**RATIOS, "gpu0": value})
+    assert found.verdict == "UNJUDGED"
+    assert texts(found) == [
+        f"copy_ratio on gpu0: {value!r} was recorded, and the values of copy give 1.0: it proves "
+        "nothing, run the test again"
+    ]
+
+
+def test_a_slow_gpu_is_no_error_of_its_ratio() -> None:
+    found = judged(
+        {**RATES, "gpu0": 150.0}, {**RATIOS, "gpu0": 0.75, "gpu1": 190 / 180, "gpu2": 210 / 170}
+    )
+    assert found.verdict == "FAIL"
+    assert [text.partition(":")[0] for text in texts(found)] == ["copy_ratio on gpu0"]
+
+
+def test_a_value_above_what_is_possible_makes_no_ratio() -> None:
+    found = judged({**RATES, "gpu2": 5000.0}, {"gpu0": 200.0 / 190.0, "gpu1": 190.0 / 200.0})
+    assert [text.partition(":")[0] for text in texts(found)] == ["copy on gpu2"]
+
+
+def test_of_two_values_none_makes_a_ratio() -> None:
+    found = judged(RATES, RATIOS, Measured("link.copy", "copy", "gpu0", "GB/s", 200.0))
+    (first, *_) = texts(found)
+    assert "1.0 was recorded, and the values of copy give no ratio" in first
+
+
+def test_every_criterion_comes_back_from_the_plan() -> None:
+    every: tuple[Criterion, ...] = (MOST, Within(FLOOR), Siblings("copy", GPUS))
+    text = msgspec.json.encode(every)
+    assert msgspec.json.decode(text, type=tuple[Criterion, ...]) == every
+    held = due().against(*every)
+    assert (held.limit, held.ceiling, held.past) == (FLOOR, MOST.limit, None)
+    assert held.without(Within).limit is None
+    assert len(held.against(Within(FLOOR)).criteria) == 3
+
+
+def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
+    seen = set()
+    for folder in sorted(RECORDED.glob("2xh200-*")):
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        for entry in reader.read(folder).entries:
+            body = entry.body
+            if isinstance(body, Measured) and body.value is not None:
+                found.setdefault((body.check, body.measurement), {})[body.component] = body.value
+        for (check_id, name), ratios in found.items():
+            made_of = found.get((check_id, name.replace("_ratio", "")), {})
+            if name.startswith("cpu_") or "_ratio" not in name:
+                continue
+            for component, value in ratios.items():
+                about = About(check_id, name, component, "ratio")
+                judge = Siblings(name, ("gpu0", "gpu1")).judge
+                assert judge(about, value, made_of) is None, (folder.name, name)
+                seen.add(name)
+    assert {"gemm_bf16_ratio", "gemm_f64_short_ratio", "copy_own_d2d_ratio"} <= seen, seen
