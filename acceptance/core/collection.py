@@ -35,7 +35,8 @@ class Measures(msgspec.Struct, frozen=True):
     """A measurement that a check declares, as its family has it.
 
     `per` is the class of components. A *fact* is due only where the machine file declares it.
-    `waivable` is false for measurements that no waiver may excuse (miscompares).
+    `waivable` is false for measurements that no waiver may excuse (miscompares). `ratio_of` is the
+    measurement that a ratio between equal components is made of.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Measures(msgspec.Struct, frozen=True):
     per: str
     fact: bool = False
     waivable: bool = True
+    ratio_of: str | None = None
 
 
 class CollectedCheck(msgspec.Struct, frozen=True):

@@ -69,8 +69,7 @@ class Within(_Criterion, frozen=True, tag="limit"):
             return about.finding("warn", words, note)
         exceeded = ""
         for waiver in about.excuses:
-            if waiver.worst is None:
-                continue
+            assert waiver.worst is not None  # as `excuses` promises
             bound = quantity(waiver.worst, about.unit)
             below = limit.low is not None and value < limit.low
             if value >= waiver.worst if below else value <= waiver.worst:

@@ -6,6 +6,7 @@ Nights, comparisons of runs, siblings and baselines all use it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from acceptance.core.limit import Limit, Worse, number, quantity
 
 # standard deviation of a normal distribution over its median absolute deviation
 NORMAL = 1.4826
+_HUGE = 1e300
 _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand bounds
 
 
@@ -81,9 +83,14 @@ def bounds(low: float, high: float, worse: Worse | None) -> Bounds:
 
 
 def _up(value: float) -> float:
-    """A bound with few digits, rounded up, so that it allows a little more and never less."""
+    """A bound with few digits, rounded up, so that it allows a little more and never less.
+
+    Near the largest float nothing is rounded, and the largest stands for what is beyond it.
+    """
     if value == 0.0:
         return 0.0
+    if not abs(value) < _HUGE:
+        return max(-sys.float_info.max, min(value, sys.float_info.max))
     places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, places)
     return rounded if rounded >= value else round(rounded + 10.0**-places, places)

@@ -26,6 +26,7 @@ _Rate = Annotated[float, msgspec.Meta(ge=0)]
 _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 # Tables that an entry may take from that of another measurement, by its name.
 _SHARED = ("noise", "noise_in_vm", "advice")
+_OWN = ("per_in", "ratio_of")  # keys that `like` does not take from another entry
 
 
 class MeasurementFileError(Exception):
@@ -111,6 +112,7 @@ class _Entry(Strict, frozen=True, kw_only=True):
     what: Text
     advice: Advice
     per_in: dict[Text, Text] = msgspec.field(default_factory=dict)
+    ratio_of: _Names | None = None
     fact: bool = False
     waivable: bool = True
     limit: _ClassLimit | None = None
@@ -128,6 +130,10 @@ class _Entry(Strict, frozen=True, kw_only=True):
             raise ValueError(f"unit {self.unit!r} is no unit of ours")
         if not isinstance(self.per, str) and len(self.per) != len(self.names):
             raise ValueError("per is one class of components, or one for each of the names")
+        if self.ratio_of is not None and (
+            self.unit != "ratio" or len(self.ratio_of) != len(self.names)
+        ):
+            raise ValueError("ratio_of needs the unit ratio, and one name for each of the names")
         told = (self.limit is not None) + (self.no_limit is not None)
         if told != (0 if self.fact else 1):
             raise ValueError(
@@ -147,11 +153,12 @@ class _Sheet(Strict, frozen=True):
 class Measurement:
     """One measurement, and all that rigproof knows of it.
 
-    `per` is its class of components, in the checks of `per_in` another one. `limit` is its class
-    limit; without one `no_limit` says why (a *fact* has neither). `noise` is None where the unit's
-    spread applies, `noise_in_vm` where a VM has none of its own. `incomparable` says why two runs
-    cannot be compared, `exempt` why its nights cannot. `advice_of` is the measurement, perhaps of
-    another family, at whose entry the advice stands.
+    `per` is its class of components, in the checks of `per_in` another one. Where it is a ratio of
+    a component's value to that of its equals, `ratio_of` is that value's measurement. `limit` is
+    its class limit; without one `no_limit` says why (a *fact* has neither). `noise` is None where
+    the unit's spread applies, `noise_in_vm` where a VM has none of its own. `incomparable` says why
+    two runs cannot be compared, `exempt` why its nights cannot. `advice_of` is the measurement,
+    perhaps of another family, at whose entry the advice stands.
     """
 
     name: str
@@ -159,6 +166,7 @@ class Measurement:
     unit: str
     per: str
     per_in: Mapping[str, str]
+    ratio_of: str | None
     fact: bool
     waivable: bool
     what: str
@@ -177,7 +185,7 @@ class Measurement:
     def measured_by(self, check: str) -> Measures:
         """What a check (its id without a parameter) declares if it measures this."""
         per = self.per_in.get(check, self.per)
-        return Measures(self.name, self.unit, per, self.fact, self.waivable)
+        return Measures(self.name, self.unit, per, self.fact, self.waivable, self.ratio_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +240,7 @@ def _complete(row: _Row, rows: Mapping[str, _Row]) -> tuple[dict[str, Any], str]
         other = rows.get(like) if isinstance(like, str) else None
         if other is None or "like" in other.keys:
             raise ValueError(f"like is {like!r}, which has no whole entry of its own")
-        taken = {key: value for key, value in other.keys.items() if key != "per_in"}
+        taken = {key: value for key, value in other.keys.items() if key not in _OWN}
         if "limit" in keys or "no_limit" in keys:
             taken = {k: value for k, value in taken.items() if k not in ("limit", "no_limit")}
         advice_of = advice_of if "advice" in keys else other.names[0]
@@ -260,13 +268,17 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
         else None
     )
     classes = [entry.per] * len(entry.names) if isinstance(entry.per, str) else entry.per
-    for name, per in zip(entry.names, classes, strict=True):
+    bases = entry.ratio_of or [None] * len(entry.names)
+    for name, per, ratio_of in zip(entry.names, classes, bases, strict=True):
+        if ratio_of is not None and ratio_of not in rows:
+            raise ValueError(f"ratio_of names {ratio_of}, which no family has")
         yield Measurement(
             name=name,
             family=row.file.removesuffix(".toml"),
             unit=entry.unit,
             per=per,
             per_in=entry.per_in,
+            ratio_of=ratio_of,
             fact=entry.fact,
             waivable=entry.waivable,
             what=entry.what,

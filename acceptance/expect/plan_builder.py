@@ -72,18 +72,26 @@ def lint_waivers(
 
 
 Groups = Mapping[str, Sequence[Sequence[str]]]
-_RATIO = "_ratio"  # in the name of a ratio, which is otherwise that of what it is made of
 
 
 def _siblings(
     check: CollectedCheck, measures: Measures, component: str, groups: Groups
-) -> Iterator[Siblings]:
-    """What a ratio is made of, where the check measures that too."""
-    of = measures.name.replace(_RATIO, "")
-    if of != measures.name and any(one.name == of for one in check.measures):
-        for group in groups.get(measures.per, ()):
-            if component in group:
-                yield Siblings(of, tuple(group))
+) -> Siblings | None:
+    """What a ratio between equal components is made of; None for any other measurement.
+
+    Raises PlanError where the check does not measure that, or no group holds the component: the
+    ratio would be believed as it was recorded.
+    """
+    if measures.ratio_of is None:
+        return None
+    if not any(one.name == measures.ratio_of for one in check.measures):
+        raise PlanError(
+            f"{measures.name} is a ratio of {measures.ratio_of}, which {check.id} does not measure"
+        )
+    group = next((one for one in groups.get(measures.per, ()) if component in one), None)
+    if group is None:
+        raise PlanError(f"{measures.name} on {component}: nothing says which components are equal")
+    return Siblings(measures.ratio_of, tuple(group))
 
 
 def dues(
@@ -96,8 +104,8 @@ def dues(
 
     `groups` are the equal components by their class.
 
-    Raises PlanError for an unknown class of components, and for a component that has neither a
-    limit nor a reason for none.
+    Raises PlanError for an unknown class of components, for a component that has neither a limit
+    nor a reason for none, and for a ratio of which nothing says what it is made of.
     """
     found: list[Due] = []
     for measures in check.measures:
@@ -120,7 +128,9 @@ def dues(
                 criteria.append(Plausible(ceiling))
             if held.limit is not None:
                 criteria.append(Within(held.limit))
-            criteria += _siblings(check, measures, component, groups)
+            ratio = _siblings(check, measures, component, groups)
+            if ratio is not None:
+                criteria.append(ratio)
             found.append(
                 Due(
                     measures.name,
@@ -179,17 +189,18 @@ def build(
     declared_in: str | None,
     only: Sequence[str],
     digest: str,
+    siblings: Groups,
     gaps: Sequence[str] = (),
     narrowed: bool = False,
-    siblings: Groups | None = None,
 ) -> Plan:
     """The plan of one run.
 
     The order is by session; in each session gates come first and checks that heat last, otherwise
     the order of `collected` stays. `siblings` are the equal components by their class, which ratios
-    are made of. `narrowed` means that `components` hold only some of the
-    machine's GPUs. Raises PlanError when a lint finds a contradiction, or a pattern of `only`
-    selects nothing that is due.
+    are made of. `narrowed` means that `components` hold only some of the machine's GPUs.
+
+    Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
+    is due.
     """
     lint(collected, book)
     lint_waivers(collected, waivers, declared_in or "the machine file")
@@ -205,7 +216,7 @@ def build(
             continue
         if check.load is not None and check.load not in loads_s:
             continue  # this profile does not run that load
-        due = dues(check, components, book, siblings or {})
+        due = dues(check, components, book, siblings)
         if due:
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib

@@ -12,7 +12,6 @@ import msgspec
 
 from acceptance.core.judgement import Judgement
 from acceptance.core.machine_facts import MachineFacts
-from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
@@ -180,12 +179,8 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
 
 def _without_past(plan: Plan) -> Plan:
     """The same plan without a baseline and nights before."""
-    replace = msgspec.structs.replace
-    checks = (
-        replace(check, due=tuple(due.without(Past) for due in check.due)) for check in plan.checks
-    )
     gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_COMPARED))
-    return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)
+    return msgspec.structs.replace(plan.forgetful(), gaps=gaps)
 
 
 def _figures(

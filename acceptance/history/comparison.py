@@ -212,7 +212,7 @@ def _row(
 ) -> ComparisonRow:
     check, measurement, component = key
     due = next(one.due for one in judgements if one is not None)
-    why = book.incomparable(measurement)
+    why = book.noise.incomparable(measurement)
     same = [
         True,
         *(

@@ -150,9 +150,6 @@ class DriftBook:
 
     def exempt(self, measurement: str) -> str | None:
         """Why nights of this measurement cannot be compared; None if they can."""
-        known = self.noise.families.get(measurement)
-        if known is not None and known.exempt is not None:
-            return known.exempt
         # Two runs of a counter cannot be compared, its nights can.
         return None if self.counts(measurement) else self.noise.incomparable(measurement)
 
@@ -185,13 +182,6 @@ class DriftBook:
         known = self.noise.families.get(measurement)
         declared = known.sense.worse if known is not None and known.sense is not None else None
         return worse_side(declared, limit, self.noise.worse(unit))
-
-    def incomparable(self, measurement: str) -> str | None:
-        """Why two runs' values cannot be compared; None if they can.
-
-        A counter of a part's whole life is no value of one run: its nights are judged by its rate.
-        """
-        return self.exempt(measurement) or self.noise.incomparable(measurement)
 
 
 def read(path: Path, noise: NoiseBook) -> DriftBook:

@@ -79,9 +79,12 @@ class NoiseBook:
     families: Measurements
 
     def incomparable(self, measurement: str) -> str | None:
-        """Why two runs' values of this measurement cannot be compared; None if they can."""
+        """Why two runs' values of this measurement cannot be compared; None if they can.
+
+        A counter of a part's whole life is no value of one run: its nights are judged by its rate.
+        """
         known = self.families.get(measurement)
-        return known.incomparable if known is not None else None
+        return (known.exempt or known.incomparable) if known is not None else None
 
     def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
         """The allowed spread of a measurement.

@@ -123,8 +123,8 @@ def _damage(path: Path, out: Path, machine_id: str) -> str | None:
 def _write_missing(store: Store, out: Path, machine_id: str, *, rebuilding: bool = False) -> None:
     """Write the file of every night that has neither a closed run's folder nor a file.
 
-    Such nights are those of runs that somebody removed, or an older rigproof. When `rebuilding`,
-    the caller holds the history's lock, and a file that cannot be read counts as missing.
+    Such nights are those of runs that somebody removed, or an older rigproof. A file that cannot be
+    read counts as missing. When `rebuilding`, the caller holds the history's lock.
 
     Raises DamagedHistory if the store's indexes do not agree with its tables, or if some of these
     nights cannot be read; the others are then written.
@@ -132,7 +132,7 @@ def _write_missing(store: Store, out: Path, machine_id: str, *, rebuilding: bool
     kept = {
         file.name
         for file in night_file.files(out, machine_id)
-        if not rebuilding or night_file.is_readable(file, machine_id)
+        if night_file.is_readable(file, machine_id)
     }
     missing = [
         one

@@ -12,7 +12,10 @@ _FIELDS = (("ceiling", "plausible"), ("limit", "limit"), ("past", "past"))
 
 
 def upgraded(line: bytes) -> bytes | None:
-    """A line of format 1 with a plan as of today; None for any other line."""
+    """A line of format 1 with a plan as of today; None for any other line.
+
+    Raises msgspec.ValidationError for a plan of neither format.
+    """
     record = msgspec.json.decode(line)
     try:
         body = record["body"]
@@ -22,6 +25,11 @@ def upgraded(line: bytes) -> bytes | None:
             for due in check["due"]:
                 if "criteria" in due:
                     return None
+                if "limit" not in due:
+                    raise msgspec.ValidationError(
+                        "a measurement of the plan has neither `criteria` nor, as in format 1, "
+                        "`limit`"
+                    )
                 due["criteria"] = list(_criteria(due))
     except (KeyError, TypeError, AttributeError):
         return None
@@ -29,9 +37,12 @@ def upgraded(line: bytes) -> bytes | None:
 
 
 def _criteria(due: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    due["limit"]  # raises KeyError: a plan of format 1 has it, be it null
     for field, tag in _FIELDS:
         found = due.pop(field, None)
         if found is not None:
-            held = found if field == "past" else {"limit": found}
-            yield {**held, "criterion": tag}
+            if field != "past":
+                yield {"limit": found, "criterion": tag}
+            elif isinstance(found, dict):
+                yield {**found, "criterion": tag}
+            else:
+                raise msgspec.ValidationError("`past` of a measurement of the plan is no object")

@@ -267,7 +267,10 @@ def decode_line(line: bytes) -> SegmentLine:
         earlier = earlier_plan.upgraded(line)
         if earlier is None:
             raise
-    return msgspec.json.decode(earlier, type=SegmentLine)
+    try:
+        return msgspec.json.decode(earlier, type=SegmentLine)
+    except msgspec.ValidationError as error:
+        raise msgspec.ValidationError(f"in its plan of format 1, {error}") from error
 
 
 def head_of(path: Path, line: bytes) -> SegmentHead:

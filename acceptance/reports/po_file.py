@@ -1,6 +1,6 @@
 """Reader of gettext's .po files, so that a language runs as its translator wrote it.
 
-There is no compiled copy that could be missing or older than its source (ADR 0020).
+There is no compiled copy that could be missing or older than its source (ADR 0019).
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def test_copies(
     ):
         check(f"copy_own_{path}", loads.values(f"copy_own_{path}"))
     local = check.plausible("copy_own_d2d", loads.values("copy_own_d2d"))
-    check("copy_own_d2d_ratio", ratios(local, siblings))
+    check("copy_own_d2d_ratio", ratios(check.plausible("copy_own_d2d", local), siblings))
     for name in ("copy_own_miscompares", "copy_own_p2p_miscompares", "elementwise_miscompares"):
         counts, notes = loads.miscompares(name)
         check(name, counts, notes=notes)

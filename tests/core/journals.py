@@ -8,9 +8,10 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from acceptance.core.collection import SESSIONS, Session
-from acceptance.core.criterion import Within
+from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
@@ -87,6 +88,16 @@ def plan(
         gaps=tuple(gaps),
         inventory_declared=declared,
         digest=digest,
+    )
+
+
+def without_siblings(made: Plan) -> Plan:
+    """The plan in which each ratio stands by itself, whatever it is made of."""
+    return replace(
+        made,
+        checks=tuple(
+            replace(one, due=tuple(due.without(Siblings) for due in one.due)) for one in made.checks
+        ),
     )
 
 

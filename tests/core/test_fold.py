@@ -9,6 +9,7 @@ from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from msgspec.structs import replace
 
 from acceptance.core.fold import fold
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,
@@ -226,3 +227,9 @@ def test_a_check_that_ran_twice_is_no_pass_and_the_worst_word_counts() -> None:
         in told(verdict)
     )
     assert added(CheckStarted("a.one")).verdict == "UNJUDGED"
+
+
+def test_a_baseline_that_nothing_compares_is_no_verdict() -> None:
+    birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
+    with pytest.raises(ValueError, match="the facts of a baseline, and nothing compares them"):
+        fold(entries(bodies(replace(plan(), birth=birth))))

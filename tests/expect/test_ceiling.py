@@ -13,7 +13,7 @@ from cases import each
 from gpu_machine import device, link, machine, pairs
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import bodies, entries
+from journals import bodies, entries, without_siblings
 from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
 from synthetic_machines import inventory, planned
@@ -82,7 +82,7 @@ def test_above_its_ceiling_a_reading_leaves_the_run_unjudged(file: str, name: st
     assert due.ceiling is not None
     edge = float(due.ceiling.high or 0.0)
     key = (due.measurement, due.component)
-    made = alone(file, name)
+    made = without_siblings(alone(file, name))
     assert fold(entries(bodies(made, {key: edge}))).verdict == "PASS"
     above = fold(entries(bodies(made, {key: math.nextafter(edge, math.inf)})))
     assert above.verdict == "UNJUDGED"

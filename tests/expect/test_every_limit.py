@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from journals import bodies, entries
+from journals import bodies, entries, without_siblings
 from msgspec.structs import replace
 from real_checks import collected
 
@@ -83,10 +83,10 @@ def planned(source: str) -> Plan:
         declared_in=source,
         only=(),
         digest="d",
+        siblings={name: [tuple(members)] for name, members in components.items()},
     )
-    return replace(
-        made, gaps=(), waivers=()
-    )  # its components are made up; and no waiver may stand in the way here
+    # Its components are made up; no waiver may stand in the way here.
+    return without_siblings(replace(made, gaps=(), waivers=()))
 
 
 def subject(source: str, entry: Override) -> tuple[PlannedCheck, Due]:

@@ -114,6 +114,7 @@ def test_a_measurement_has_all_that_its_entry_says(tmp_path: Path) -> None:
         unit="GB/s",
         per="gpu-b",
         per_in={},
+        ratio_of=None,
         fact=False,
         waivable=True,
         what="bytes / seconds",

@@ -56,6 +56,7 @@ def build(checks: Sequence[CollectedCheck] = BOTH, **more: Any) -> Plan:
         "declared_in": "box.toml",
         "only": (),
         "digest": "d",
+        "siblings": {},
     }
     return plan_builder.build(checks, **{**settings, **more})
 
@@ -155,25 +156,23 @@ def test_facts_are_due_only_where_something_limits_them() -> None:
 
 def test_a_ratio_names_what_it_is_made_of() -> None:
     two = ("gpu0", "gpu1")
-    check = collected(
-        "a.one", Measures("rate", "W", "gpu"), Measures("rate_ratio", "ratio", "gpu-with-peers")
-    )
-    other = collected("a.two", Measures("other_ratio", "ratio", "gpu-with-peers"))
-    made = build(
-        [check, other],
-        book=LimitBook(
-            tuple(
-                Override(name, "none", unlimited="no sheet")
-                for name in ("rate", "rate_ratio", "other_ratio")
-            )
+    ratio = Measures("rate_ratio", "ratio", "gpu-with-peers", ratio_of="rate")
+    check = collected("a.one", Measures("rate", "W", "gpu"), ratio)
+    settings: dict[str, Any] = {
+        "book": LimitBook(
+            tuple(Override(name, "none", unlimited="no sheet") for name in ("rate", "rate_ratio"))
         ),
-        components={**CLASSES, "gpu": two, "gpu-with-peers": two},
-        siblings={"gpu-with-peers": [two]},
-    )
+        "components": {**CLASSES, "gpu": two, "gpu-with-peers": two},
+        "siblings": {"gpu-with-peers": [two]},
+    }
+    made = build([check], **settings)
     held = {(due.measurement, due.component): due.criteria for due in made.checks[0].due}
     assert held["rate", "gpu0"] == ()
     assert held["rate_ratio", "gpu1"] == (Siblings("rate", two),)
-    assert [due.criteria for due in made.checks[1].due] == [(), ()]
+    with pytest.raises(PlanError, match=r"a ratio of rate, which a\.two does not measure"):
+        build([check, collected("a.two", ratio)], **settings)
+    with pytest.raises(PlanError, match="nothing says which components are equal"):
+        build([check], **{**settings, "siblings": {}})
 
 
 def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:

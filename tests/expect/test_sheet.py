@@ -259,6 +259,14 @@ def test_what_does_not_agree_has_no_sheet(pci_id: str | None, name: str | None) 
     assert find(SHEETS[:1], pci_id=None, nvml_name=None) is None
 
 
+def test_the_peak_of_a_format_is_that_of_the_faster_cores() -> None:
+    h200 = next(one for one in SHEETS if one.peak.fp64_tensor and one.peak.fp64)
+    assert h200.peak.by_dtype()["f64"] == h200.peak.fp64_tensor
+    assert h200.peak.by_dtype()["bf16"] == h200.peak.bf16
+    without = next(one for one in SHEETS if one.peak.fp8 is None)
+    assert "f8" not in without.peak.by_dtype()
+
+
 def test_two_sheets_that_fit_are_told_apart_by_the_other_key_or_not_at_all() -> None:
     small = BY_NAME["A100 SXM4 40GB"]
     large = replace(BY_NAME["A100 SXM4 80GB"], pci_ids=small.pci_ids)

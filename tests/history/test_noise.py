@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,11 @@ def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
         match=r"cannot be read \(No such file or directory\): install rigproof again",
     ):
         noise.read(tmp_path / "noise.toml")
+
+
+def test_bounds_of_a_value_that_no_machine_has_are_finite() -> None:
+    bounds = Spread(0.25, False, "b").bounds(1.7e308, None)
+    assert (bounds.low, bounds.high) == (pytest.approx(1.275e308), sys.float_info.max)
+    assert not bounds.beyond(1.7e308)
+    bounds = Spread(0.25, False, "b").bounds(-1.7e308, None)
+    assert (bounds.low, bounds.high) == (-sys.float_info.max, pytest.approx(-1.275e308))

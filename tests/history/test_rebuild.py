@@ -482,6 +482,9 @@ def test_a_night_file_that_was_damaged_is_written_again_from_a_sound_store(out: 
         assert rows(store) == before
     assert "cannot be read" not in sentence
     assert file.read_bytes() == sound
+    file.write_bytes(sound[:-9])
+    assert opened(out) == (before, ())
+    assert file.read_bytes() == sound
 
 
 def test_night_files_that_cannot_be_written_leave_the_store_as_it_is(

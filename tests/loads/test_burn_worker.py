@@ -236,6 +236,9 @@ def test_many_wrong_products_are_all_counted_and_the_first_told() -> None:
     output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong))
     assert len(output.miscompares) == LISTED
     assert found(output)["burn_f16_miscompares"] == 1000
+    output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong, again=frozenset({"f16"})))
+    assert len(output.miscompares) == LISTED
+    assert found(output)["burn_f16_miscompares"] > 1000
 
 
 def test_a_proof_that_fails_an_operand_that_changes_and_a_reference_that_is_another() -> None:

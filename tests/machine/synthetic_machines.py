@@ -122,6 +122,7 @@ def planned(
         declared_in=path.name,
         only=(),
         digest="synthetic",
+        siblings=components.siblings(declared, seen, names),
         gaps=tuple(gpu_limits.gaps(seen, names)),
     )
 

@@ -137,7 +137,7 @@ def test_out_of_memory_in_a_run(
         box.container_owner.name(clock.boot_id()),
     )
     run_dir = supervisor.new_run_dir(tmp_path / "out")
-    verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
+    verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"
     told = "\n".join(finding.text for finding in verdict.of_kind("error"))
     assert (
@@ -216,7 +216,7 @@ def test_a_run_directory_that_cannot_be_written(
         client, built.id, box.Grant("none"), box.ROOM, box.container_owner.name(clock.boot_id())
     )
     run_dir = supervisor.new_run_dir(tmp_path / "out")
-    verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
+    verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"
     told = "\n".join(finding.text for finding in verdict.of_kind("error"))
     assert "session load ended with exit code 65" in told

@@ -40,6 +40,7 @@ def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], dig
         declared_in=None,
         only=only,
         digest=digest,
+        siblings=components.siblings(None, inventory, found),
     )
 
 

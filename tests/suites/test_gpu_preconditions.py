@@ -233,6 +233,7 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
         declared_in="m.toml",
         only=("link.paths",),
         digest="d",
+        siblings=components.siblings(declared, seen, names),
     )
     said = ask(
         made,
