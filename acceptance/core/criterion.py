@@ -5,6 +5,7 @@ Each criterion judges a value in words and names its basis.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -111,7 +112,8 @@ class Siblings(_Criterion, frozen=True, tag="siblings"):
     def judge(self, about: About, value: float, values: Mapping[str, float]) -> Finding | None:
         """An error where the value is not the ratio that the `values` of `of` give."""
         found = ratio(about.component, values, self.among)
-        if found == value:
+        # Another order of the same arithmetic may differ in the last digit.
+        if found is not None and math.isclose(found, value, rel_tol=1e-9):
             return None
         gives = "no ratio" if found is None else repr(found)
         return about.finding(
