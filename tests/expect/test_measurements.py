@@ -203,6 +203,14 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
         (FIRST + SECOND.replace("most_per_day = 1", "most_per_day = 0.5"), "is less than per_day"),
         (FIRST + SECOND.replace("per_day = 1\nmost", "per_day = -1\nmost"), ">= 0"),
         (FIRST + SECOND.replace("waivable", "exempt = 'x'\nwaivable"), "it cannot be exempt"),
+        (
+            FIRST.replace("no_limit", 'ratio_of = ["x", "y"]\nno_limit'),
+            "ratio_of needs the unit ratio, and one name for each",
+        ),
+        (
+            FIRST + FACT.replace('"count"', '"ratio"\nratio_of = ["x"]'),
+            "cores: ratio_of names x, which no family has",
+        ),
         (FIRST + SECOND.replace('"rate_b"', '"rate_c"'), "like is 'rate_c', which has no whole"),
         (FIRST + SECOND.replace('"rate_b"', '["rate_b"]'), r"like is \['rate_b'\], which has no"),
         (FIRST + SECOND.replace('"rate_b"', '"errors"'), "like is 'errors', which has no whole"),

@@ -58,6 +58,7 @@ def test_every_kind_becomes_a_criterion_ceiling_first(
     [
         b"{}",
         b"1",
+        b'{"criteria":[]}',
         b'{"measurement":"copy","component":"gpu0","unit":"GB/s","origin":"o"}',
         DUE % (b'{"unit":"GB/s","basis":"b"}', b"null", b"null"),
         DUE % (b"7", b"null", b"null"),
