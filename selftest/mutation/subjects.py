@@ -150,7 +150,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "machine_file": "expect/declaration machine_errors"
         " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
         " | shipped_machines",
-        "matching": "matching | history/comparison",
+        "matching": "matching observation | history/comparison",
         "observation": "observation | history/compared_run history/circumstances",
         "pcie": "pcie | expect/expect_gpu",
         "toml_place": "toml_place | machine_errors",

@@ -54,20 +54,23 @@ def test_every_kind_becomes_a_criterion_ceiling_first(
 
 
 @each(
-    "due",
+    "due, said",
     [
-        b"{}",
-        b"1",
-        b'{"criteria":[]}',
-        b'{"measurement":"copy","component":"gpu0","unit":"GB/s","origin":"o"}',
-        DUE % (b'{"unit":"GB/s","basis":"b"}', b"null", b"null"),
-        DUE % (b"7", b"null", b"null"),
-        DUE % (b"null", b"7", b"null"),
-        DUE % (b"null", b'{"decides":true}', b"null"),
+        (b"{}", "neither `criteria` nor, as in format 1, `limit`"),
+        (b"1", "`object`"),
+        (b'{"criteria":[]}', "measurement"),
+        (
+            b'{"measurement":"copy","component":"gpu0","unit":"GB/s","origin":"o"}',
+            "neither `criteria` nor, as in format 1, `limit`",
+        ),
+        (DUE % (b'{"unit":"GB/s","basis":"b"}', b"null", b"null"), "in its plan of format 1, "),
+        (DUE % (b"7", b"null", b"null"), "in its plan of format 1, "),
+        (DUE % (b"null", b"7", b"null"), "`past` of a measurement of the plan is no object"),
+        (DUE % (b"null", b'{"decides":true}', b"null"), "in its plan of format 1, "),
     ],
 )
-def test_a_plan_of_neither_format_is_refused(due: bytes) -> None:
-    with pytest.raises(segment.UNDECODABLE):
+def test_a_plan_of_neither_format_is_refused(due: bytes, said: str) -> None:
+    with pytest.raises(segment.UNDECODABLE, match=said):
         segment.decode_line(LINE % due)
 
 
