@@ -83,16 +83,22 @@ class Within(_Criterion, frozen=True, tag="limit"):
 class Plausible(_Criterion, frozen=True, tag="plausible"):
     """The most that is physically possible: the high bound of `limit`.
 
-    A value above it proves nothing, and no waiver excuses it.
+    A value above it proves nothing, and no waiver excuses it. Raises ValueError without that bound,
+    which would let everything pass.
     """
 
     limit: Limit
+
+    def __post_init__(self) -> None:
+        if self.limit.high is None:
+            raise ValueError("the most that is possible needs high")
 
     def judge(self, about: About, value: float) -> Finding | None:
         """An error where the value is above what is possible."""
         if self.limit.grade(value) != "fail":
             return None
-        possible = quantity(self.limit.high or 0.0, about.unit)
+        assert self.limit.high is not None
+        possible = quantity(self.limit.high, about.unit)
         text = (
             f"{about.where}: measured {_with_unit(value, self.limit)}, and no more than {possible} "
             "is possible: it proves nothing, measure it again with another tool"

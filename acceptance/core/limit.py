@@ -1,4 +1,4 @@
-"""Units, limits and measurements. Standard library only."""
+"""Units and limits. Standard library only."""
 
 from __future__ import annotations
 
@@ -113,21 +113,3 @@ class Limit:
             return f">= {quantity(self.low, self.unit)}"
         assert self.high is not None
         return f"<= {quantity(self.high, self.unit)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One value of one component.
-
-    `serial` identifies the component itself (UUID, serial number), where it has such an identity.
-    """
-
-    name: str
-    component: str
-    value: float
-    unit: str
-    serial: str | None = None
-    note: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.name} {quantity(self.value, self.unit)} on {self.component}"

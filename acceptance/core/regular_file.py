@@ -26,7 +26,6 @@ SEGMENT_BYTES = GIB
 TELEMETRY_BYTES = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
 LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
 RECORDING = 256 * MIB  # what a tool printed, or a kernel log
-LOG_BYTES = 64 * MIB  # the last output of one of our programs
 
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),

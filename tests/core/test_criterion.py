@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 from cases import each
 from journals import bodies, check, due, entries, plan
 
@@ -108,3 +109,8 @@ def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
                 assert judge(about, value, made_of) is None, (folder.name, name)
                 seen.add(name)
     assert {"gemm_bf16_ratio", "gemm_f64_short_ratio", "copy_own_d2d_ratio"} <= seen, seen
+
+
+def test_a_ceiling_without_a_height_is_none() -> None:
+    with pytest.raises(ValueError, match="needs high"):
+        Plausible(FLOOR)

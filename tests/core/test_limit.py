@@ -7,7 +7,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.limit import GIB, MIB, UNITS, Limit, Measurement, number, quantity
+from acceptance.core.limit import GIB, MIB, UNITS, Limit, number, quantity
 from acceptance.diagnosis.series import Series
 
 NAN, INF = math.nan, math.inf
@@ -163,7 +163,6 @@ def test_any_number_has_a_short_text_close_to_it(value: float) -> None:
 
 def test_counts_and_ratios_are_bare_and_the_rest_carry_their_unit() -> None:
     assert (quantity(3, "count"), quantity(0.95, "ratio"), quantity(3, "W")) == ("3", "0.95", "3 W")
-    assert str(Measurement("copy_h2d", "gpu0", 25.0, "GB/s")) == "copy_h2d 25 GB/s on gpu0"
 
 
 def series(*values: float) -> Series:

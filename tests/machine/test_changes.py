@@ -15,7 +15,7 @@ from cases import each
 from machine_facts import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 
 from acceptance.core.machine_facts import KnownChange, MachineFacts
-from acceptance.machine import changes as history_changes
+from acceptance.machine import changes
 from acceptance.machine.changes import MachineChange, machine_changes
 
 WHEN = f"when the baseline was recorded ({DAY})"
@@ -642,7 +642,7 @@ def test_findings_and_notes_of_a_run() -> None:
     after = machine()
     after["board"]["os"] = "Debian 14"
     gone(after)
-    held = history_changes.compare_with_baseline(ruled(born(machine())), machine_facts.run(after))
+    held = changes.compare_with_baseline(ruled(born(machine())), machine_facts.run(after))
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.component, finding.event) == (
         "fail",
@@ -654,12 +654,12 @@ def test_findings_and_notes_of_a_run() -> None:
 
 
 def test_a_run_without_an_inventory_says_so() -> None:
-    held = history_changes.compare_with_baseline(ruled(born(machine())), [])
+    held = changes.compare_with_baseline(ruled(born(machine())), [])
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.text) == (
         "error",
         "run",
-        history_changes.NO_INVENTORY,
+        changes.NO_INVENTORY,
     )
     assert held.notes == ()
 
@@ -668,12 +668,12 @@ def test_what_the_next_night_is_to_know() -> None:
     after = machine()
     after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
     gone(after)
-    held = history_changes.compare_with_baseline(ruled(born(machine())), machine_facts.run(after))
+    held = changes.compare_with_baseline(ruled(born(machine())), machine_facts.run(after))
     assert held.known == (KnownChange("", "kernel", "6.13", DAY),)
 
 
 def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_nothing() -> None:
-    assert history_changes.compare_with_baseline(ruled(born(machine())), []).known is None
+    assert changes.compare_with_baseline(ruled(born(machine())), []).known is None
 
 
 # --- on the second night ---

@@ -133,7 +133,7 @@ def _link(gpu: Gpu, language: Language) -> Iterator[tuple[str, str]]:
 def _facts(device: NvmlDevice, language: Language) -> Iterator[tuple[str, str]]:
     """The facts that the driver reports about one GPU."""
     if device.memory_bytes is not None:
-        yield language("memory"), f"{number(device.memory_bytes / GIB)} GiB"
+        yield language.pgettext("gpu", "memory"), f"{number(device.memory_bytes / GIB)} GiB"
     if (traits := device.traits) is not None:
         if traits.power_limit_w is not None:
             yield language("power limit"), f"{number(traits.power_limit_w)} W"
